@@ -19,6 +19,7 @@
 #include "hosts/standalone/module/py_recover.h"
 #include "hosts/standalone/module/py_tasks.h"
 #include "hosts/standalone/module/py_tracer.h"
+#include "hosts/standalone/module/py_triggers.h"
 #include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/module/traceback/py_tracebacks.h"
 #include "hosts/standalone/module/traceback/traceback_type.h"
@@ -269,6 +270,9 @@ static PyMethodDef methods[] = {
     {"is_recording", is_recording, METH_O, is_recording_doc},
     {"write", write_trace, METH_VARARGS, write_doc},
     {"next_dump", next_dump, METH_VARARGS, next_dump_doc},
+    {"step", kpti_step_call, METH_O, kpti_step_doc},
+    {"ask_dump", kpti_ask_dump_call, METH_VARARGS, kpti_ask_dump_doc},
+    {"own_dumps", kpti_own_dumps_call, METH_O, kpti_own_dumps_doc},
     {"note", note, METH_VARARGS, note_doc},
     {"set_info", set_info, METH_VARARGS, set_info_doc},
     {"stats", kpti_stats_call, METH_O, kpti_stats_doc},

@@ -8,20 +8,10 @@
 #include "hosts/standalone/background/crash_flush.h"
 #include "hosts/standalone/session/session_export.h"
 #include "hosts/standalone/session/session_stream.h"
+#include "hosts/standalone/session/session_triggers.h"
 #include "writers/formats.h"
 
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
-
-static void service_flush(void *session)
-{
-    kpti_session *s = session;
-    pthread_mutex_lock(&s->control);
-    if (s->stream_open)
-        kpti_session_flush(s); /* also collects GPU activity */
-    else
-        kpti_gpu_collect(&s->gpu);
-    pthread_mutex_unlock(&s->control);
-}
 
 static void last_flush(void *session, const struct timespec *until)
 {
@@ -45,7 +35,8 @@ void kpti_session_number_path(kpti_session *s, const char *path, char *out, size
     } while (written > 0 && (size_t)written < size && lstat(out, &found) == 0);
 }
 
-static void dump_to(kpti_session *s, const char *path)
+/* Returns 1 if the file is written. */
+static int dump_to(kpti_session *s, const char *path)
 {
     static const kpti_session_watch nobody = {NULL, NULL, NULL, NULL};
     kpti_session_count count;
@@ -53,6 +44,7 @@ static void dump_to(kpti_session *s, const char *path)
     const kpt_status status = kpti_session_write_inside(s, path, &nobody, &count, &error);
     if (status != KPT_OK)
         (void)fprintf(stderr, "kpytrace: cannot write the dump: %s\n", error.text);
+    return status == KPT_OK;
 }
 
 static void service_dump(void *session)
@@ -61,8 +53,36 @@ static void service_dump(void *session)
     char path[PATH_MAX];
     pthread_mutex_lock(&s->control);
     kpti_session_number_path(s, s->dump_path, path, sizeof path);
-    dump_to(s, path);
+    (void)dump_to(s, path);
     pthread_mutex_unlock(&s->control);
+}
+
+/* Writes a numbered file, whose information about the program has the line "dump=REASON", and prints where it is. */
+static void dump_because(kpti_session *s, const char *reason)
+{
+    char path[PATH_MAX];
+    size_t end;
+    int is_written;
+    pthread_mutex_lock(&s->control);
+    kpti_session_number_path(s, s->dump_path, path, sizeof path);
+    end = strlen(s->info);
+    (void)snprintf(s->info + end, sizeof s->info - end, "dump=%s\n", reason);
+    is_written = s->tracer.ops && dump_to(s, path);
+    s->info[end] = 0;
+    pthread_mutex_unlock(&s->control);
+    if (is_written) (void)fprintf(stderr, "kpytrace: %s: the trace is in %s\n", reason, path);
+}
+
+static void service_flush(void *session)
+{
+    kpti_session *s = session;
+    pthread_mutex_lock(&s->control);
+    if (s->stream_open)
+        kpti_session_flush(s); /* also collects GPU activity */
+    else
+        kpti_gpu_collect(&s->gpu);
+    pthread_mutex_unlock(&s->control);
+    if (s->dump_path[0]) kpti_triggers_look(s, dump_because);
 }
 
 /* Writes the recording in memory to the file that the end of the session would write. */
@@ -70,7 +90,7 @@ static void save(void *session, const struct timespec *until)
 {
     kpti_session *s = session;
     if (pthread_mutex_timedlock(&s->control, until) != 0) return;
-    if (s->tracer.ops && !s->is_saved) dump_to(s, s->dump_path);
+    if (s->tracer.ops && !s->is_saved) (void)dump_to(s, s->dump_path);
     pthread_mutex_unlock(&s->control);
 }
 
@@ -89,6 +109,7 @@ static int start_sigterm_flush(kpti_session *s, const kpti_session_options *opti
 kpt_status kpti_session_start_service(kpti_session *s, const kpti_session_options *options,
                                       kpti_session_error *error)
 {
+    const uint64_t look_ns = kpti_triggers_begin(s, options);
     int os_error;
     kpti_assert(!s->has_service && s->pid == getpid());
     if (options->dump) (void)snprintf(s->dump_path, sizeof s->dump_path, "%s", options->dump);
@@ -98,6 +119,8 @@ kpt_status kpti_session_start_service(kpti_session *s, const kpti_session_option
      * them are larger and limited. */
     if (s->streams || s->gpu.tracer.ops)
         s->service.interval_ns = options->flush_ns ? options->flush_ns : NS_PER_SECOND;
+    if (look_ns && (!s->service.interval_ns || look_ns < s->service.interval_ns))
+        s->service.interval_ns = look_ns;
     s->service.at_interval = service_flush;
     s->service.ctx = s;
     os_error = start_sigterm_flush(s, options);
@@ -108,6 +131,7 @@ kpt_status kpti_session_start_service(kpti_session *s, const kpti_session_option
     if (!s->service.signal && !s->service.interval_ns) return KPT_OK;
     os_error = kpti_service_thread_start(&s->service);
     s->has_service = !os_error;
+    if (s->has_service) kpti_triggers_turn_on(s);
     if (s->has_service && s->streams && options->flags & KPTI_SESSION_CRASH)
         kpti_crash_watch(&s->service, options->chained_signals);
     if (os_error && s->service.signal)
@@ -126,6 +150,7 @@ void kpti_session_pause_service(kpti_session *s)
 {
     if (s->streams && s->pid == getpid()) kpti_sigterm_flush_pause(&s->sigterm_flush);
     if (!s->has_service || s->pid != getpid()) return;
+    kpti_triggers_turn_off(s);
     kpti_crash_unwatch(&s->service);
     kpti_service_thread_pause(&s->service);
 }

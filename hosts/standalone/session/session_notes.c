@@ -6,6 +6,7 @@
 
 #include "core/base/assert.h"
 #include "hosts/standalone/session/session_state.h"
+#include "hosts/standalone/session/session_triggers.h"
 
 /* Adds NOTE to the log. Returns its number, or 0. */
 static uint32_t add_note(kpti_session *s, const kpti_note *note)
@@ -20,6 +21,23 @@ static uint32_t add_note(kpti_session *s, const kpti_note *note)
     return number;
 }
 
+/* A span with this name is a step of the program. */
+static int is_step(kpt_str name)
+{
+    return name.size == 4 && memcmp(name.data, "step", 4) == 0;
+}
+
+static void end_step(kpti_session *s, const kpti_note *end)
+{
+    const kpti_note *begin;
+    int64_t begin_ns = 0;
+    pthread_mutex_lock(&s->notes_lock);
+    begin = kpti_notes_get(&s->notes, end->partner);
+    if (begin) begin_ns = begin->ns;
+    pthread_mutex_unlock(&s->notes_lock);
+    if (begin_ns) kpti_triggers_step(s, KPTI_STEPS_OF_SPANS, begin_ns);
+}
+
 uint32_t kpti_session_note(kpti_session *s, kpti_note note)
 {
     uint32_t number = 0;
@@ -28,6 +46,7 @@ uint32_t kpti_session_note(kpti_session *s, kpti_note note)
     atomic_fetch_add(&s->noting, 1);
     if (s->pid == getpid()) number = add_note(s, &note);
     if (number) (void)s->tracer.ops->mark(s->tracer.self, KPT_MARK_POINT, number);
+    if (number && note.what == KPTI_NOTE_END && is_step(note.name)) end_step(s, &note);
     atomic_fetch_sub(&s->noting, 1);
     return number;
 }

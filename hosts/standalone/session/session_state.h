@@ -17,6 +17,7 @@
 #include "hosts/standalone/plugin_client.h"
 #include "hosts/standalone/session/session_gpu.h"
 #include "hosts/standalone/session/session_types.h"
+#include "hosts/standalone/session/trigger_state.h"
 #include "writers/annotations/notes.h"
 #include "writers/kpt/kpt_gpu.h"
 #include "writers/kpt/kpt_reader.h"
@@ -48,6 +49,7 @@ struct kpti_session {
     char dump_path[PATH_MAX]; /* empty if signals write nothing */
     int is_saved;             /* the complete recording is in dump_path; guarded by control */
     _Atomic uint32_t dumps;
+    kpti_triggers triggers;
 
     int streams; /* it streams; stream_path was or is being written */
     int stream_open;

@@ -32,9 +32,14 @@ typedef struct kpti_session_options {
     const char *dump;
     uint32_t dump_signal;     /* the signal's number; 0 if there is none */
     uint32_t chained_signals; /* bits 1 << number: crashes whose present handlers run after ours */
-    uint64_t flush_ns;        /* interval between flushes of a stream's threads; 0 means 1 s */
-    uint32_t gpu;             /* KPTI_GPU_*, in session_gpu.h */
-    kpt_str info;             /* lines "key=value" for readers of the .kpt file */
+    /* A flight recorder writes itself to a numbered DUMP: if nothing happens for HANG_NS, or if a step takes STEP_PERCENT
+     * / 100 times the median; 0 if it does not. At most DUMPS_PER_HOUR times; 0 means 6. */
+    uint64_t hang_ns;
+    uint32_t step_percent;
+    uint32_t dumps_per_hour;
+    uint64_t flush_ns; /* interval between flushes of a stream's threads; 0 means 1 s */
+    uint32_t gpu;      /* KPTI_GPU_*, in session_gpu.h */
+    kpt_str info;      /* lines "key=value" for readers of the .kpt file */
 } kpti_session_options;
 
 /* What was delivered, in numbers. */

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
         tool_id: int
         stream: bool
         flush_ns: Union[int, str]
+        dump_on: Union[str, Iterable[str]]
+        dumps_per_hour: int
         include: Union[str, Iterable[str]]
         exclude: Union[str, Iterable[str]]
 
@@ -125,6 +127,27 @@ def _word(*words: str) -> Callable[[object], str]:
     return read
 
 
+def _dump_on(value: object) -> dict[str, int]:
+    """Reads "step>3x", "hang=60s", or both with a comma. Returns the C host's options."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or not parts or not all(isinstance(part, str) for part in parts):
+        raise ValueError("must be like 'step>3x', 'hang=60s' or 'step>3x,hang=60s'")
+    found: dict[str, int] = {}
+    for part in (part.strip().lower() for part in parts):
+        if part.startswith("hang="):
+            found["hang_ns"] = _quantity(_NS, "60s")(part[5:])
+        elif part.startswith("step>") and part.endswith("x"):
+            try:
+                found["step_percent"] = int(float(part[5:-1]) * 100)
+            except (ValueError, OverflowError):
+                found["step_percent"] = 0
+            if not 100 <= found["step_percent"] <= 10**6:
+                raise ValueError("must have a factor of at least 1 for a step, as in 'step>3x'")
+        else:
+            raise ValueError("must be like 'step>3x', 'hang=60s' or 'step>3x,hang=60s'")
+    return found
+
+
 def _pattern(text: object) -> tuple[str, bytes]:
     """Returns the kind of a pattern, "file", "module" or "glob", and the pattern for the plugin."""
     if not isinstance(text, str):
@@ -181,6 +204,9 @@ OPTIONS = {option.name: option for option in (
     Option("on_full", _word("stop", "ring"),
            'what to keep if a budget is full: "stop" the beginning, "ring" the end'),
     Option("ring", _ring, 'keep the last so many seconds, "10s", or bytes, "64MB": a flight recorder'),
+    Option("dump_on", _dump_on, "write the ring by itself if a step takes so many times the median (step>3x), or if "
+           "nothing happens for so long (hang=60s)"),
+    Option("dumps_per_hour", _number(60), "how often at most (default: 6)"),
     Option("ring_ns", _quantity(_NS, "10s"), "keep the last so many nanoseconds"),
     Option("ring_bytes", _quantity(_BYTES, "64MB"), "keep the last so many bytes"),
     Option("min_duration_ns", _quantity(_NS, "10us"), "leave shorter calls out of the trace"),
@@ -248,6 +274,7 @@ def resolve(given: Mapping[str, object]) -> dict[str, object]:
     if "ring" in values:
         ring: Any = values.pop("ring")
         values[ring[0]] = ring[1]
+    values.update(values.pop("dump_on", {}))  # type: ignore[call-overload]
     # The last filter that matches decides, so an exclude has priority over an include.
     filters: list[Filter] = []
     for action in ("include", "exclude"):

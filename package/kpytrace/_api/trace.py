@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional, TypeVar
 
     from ..torch._operators import Operators
+    from ..torch._triggers import Triggers
     from .options import Options, Path
 
     Function = TypeVar("Function", bound=Callable[..., Any])
@@ -54,6 +55,9 @@ class Trace:
         self._ring = ("ring_ns" in self._options or "ring_bytes" in self._options
                       or self._options.get("on_full") == "ring")
         self._stream = self._plan_stream()
+        self._is_triggered = "hang_ns" in self._options or "step_percent" in self._options
+        if self._is_triggered and not (self._ring and self._output):
+            raise ValueError("dump_on needs a ring and an output: give ring='30s' and the name of a file")
         self._handle: object = None
         self._is_whole = False  # it records the program from its start to its end, and other traces nest in it
         self._noop: Optional[str] = None
@@ -69,6 +73,7 @@ class Trace:
         self._unwatch: Callable[[], None] = lambda: None
         self._wants_operators = bool(self._options.pop("torch", False))
         self._operators: Optional[Operators] = None
+        self._triggers: Optional[Triggers] = None
         self._is_quiet = False  # what can't be recorded is reported only in the summary
         self._lock = RLock()  # held during each call, so that a second stop() waits for the summary of the first
 
@@ -117,6 +122,11 @@ class Trace:
             options.setdefault("tasks", True)  # costs nothing if no coroutine runs
             # A mark must appear in the function that makes it, not in ours.
             options["filters"] += (("exclude", "file", os.fsencode(_ANNOTATIONS)),)  # type: ignore
+            if self._is_triggered:
+                from ..torch._triggers import Triggers
+
+                self._triggers = Triggers(self)
+                options["filters"] += Triggers.filters()
             if self._output:
                 from . import flight_recorder
 
@@ -155,6 +165,8 @@ class Trace:
             from . import flight_recorder
 
             self._unwatch = flight_recorder.watch(self)
+        if self._triggers and not self._noop:
+            self._triggers.start(self._handle)
         if self._noop:
             import warnings
 
@@ -191,6 +203,8 @@ class Trace:
         """May be called again: after an exception of a signal handler in here, the next stop() repeats it."""
         if self._operators:
             self._operators.stop()
+        if self._triggers:
+            self._triggers.stop()
         try:
             native.standalone.stop(self._handle)
         except OSError as error:  # the trace has stopped, but its stream is incomplete
@@ -284,6 +298,8 @@ class Trace:
             if self._handle is not None:
                 if self._operators:
                     self._operators.stop()
+                if self._triggers:
+                    self._triggers.stop()
                 native.standalone.close(self._handle)
                 self._unwatch()
             _traces.remove(self)

@@ -69,6 +69,8 @@ Describes a .kpt file: the program, threads, calls, dropped events, and the cost
     per_call = cost.measure(file.standalone, file.plugin) if calls else None
     if per_call:
         lines.append(("tracing cost", cost.line(rows, per_call, file.info)))
+    if "dump" in file.info:
+        lines.append(("dump", file.info["dump"]))
     lines += _gpu_lines(file)
     for name, value in lines:
         print(f"{name + ':':<14}{shown(value)}")

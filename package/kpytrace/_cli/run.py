@@ -12,7 +12,7 @@ from .._processes import autostart, process_info
 from .arguments import Argument, Usage, columns, parse
 
 _VALUES = {"max_events": "N", "max_bytes": "SIZE", "on_full": "WORD", "ring": "10s|64MB",
-           "ring_ns": "TIME", "ring_bytes": "SIZE", "min_duration_ns": "TIME", "max_depth": "N",
+           "dump_on": "WHAT", "dumps_per_hour": "N", "ring_ns": "TIME", "ring_bytes": "SIZE", "min_duration_ns": "TIME", "max_depth": "N",
            "overhead_permille": "N", "tool_id": "N", "flush_ns": "TIME", "include": "PATTERN",
            "exclude": "PATTERN"}
 _NEGATED = {"c_calls": "leave out functions written in C",

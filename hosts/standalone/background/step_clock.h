@@ -1,0 +1,47 @@
+/* step_clock.h: tells when a step of a program took much longer than the steps before it.
+ *
+ * A step is measured by one source at a time. A better source replaces a worse one, and the clock begins anew: the spans
+ * that the program marks as steps are better than the ends of an optimizer's steps. One thread at a time. */
+#ifndef KPTI_HOSTS_STANDALONE_BACKGROUND_STEP_CLOCK_H
+#define KPTI_HOSTS_STANDALONE_BACKGROUND_STEP_CLOCK_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum kpti_step_source {
+    KPTI_STEPS_OF_NOTHING = 0,
+    KPTI_STEPS_OF_OPTIMIZER = 1, /* from the end of one to the end of the next */
+    KPTI_STEPS_OF_SPANS = 2      /* the span itself */
+} kpti_step_source;
+
+/* The steps of which the median is taken, and the least number of them before a step can be slow. */
+enum { KPTI_STEPS_RECENT = 32, KPTI_STEPS_NEEDED = 5 };
+
+/* Zeroed at first. */
+typedef struct kpti_step_clock {
+    kpti_step_source source;
+    uint64_t ended;  /* steps so far */
+    uint64_t steps;  /* those of them whose begin is known */
+    int64_t last_ns; /* the end of the last one; 0: none */
+    uint64_t recent[KPTI_STEPS_RECENT];
+} kpti_step_clock;
+
+/* A slow step. */
+typedef struct kpti_slow_step {
+    uint64_t number; /* from 1 */
+    uint64_t ns;
+    uint64_t median_ns; /* of the steps before it */
+} kpti_slow_step;
+
+/* A step ended at END_NS. BEGIN_NS is 0 if it began with the end of the last one. Returns 1 and fills SLOW if it took more
+ * than PERCENT / 100 times the median, and at least a millisecond. */
+int kpti_step_clock_end(kpti_step_clock *clock, kpti_step_source source, int64_t begin_ns,
+                        int64_t end_ns, uint32_t percent, kpti_slow_step *slow);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

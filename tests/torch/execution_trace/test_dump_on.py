@@ -1,0 +1,119 @@
+"""A flight recorder that writes itself on all ranks when one of them has a slow step, or hangs."""
+
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+RANKS, ODD = 4, 2
+SLOW, HANGS = 12, 200  # the steps; between them are more than the 5 s that dumps are apart
+
+PROGRAM = """
+import os, sys, time, torch, torch.distributed as dist, kpytrace
+rank, folder = int(os.environ["RANK"]), sys.argv[1]
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+net = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+
+def slow_part():
+    time.sleep(0.6)
+
+def stuck():
+    time.sleep(600)
+
+def step(number):
+    optimizer.zero_grad()
+    net(torch.ones(8, 64)).sum().backward()
+    if rank == {odd} and number == {slow}:
+        slow_part()
+    if rank == {odd} and number == {hangs}:
+        stuck()
+    for parameter in net.parameters():
+        dist.all_reduce(parameter.grad)
+    time.sleep(0.03)
+    optimizer.step()
+
+step(0)  # before the ranks are compared
+trace = kpytrace.start(os.path.join(folder, f"rank{{rank}}.kpt"), ring="30s", torch=True, dump_on="step>3x,hang=3s")
+dist.barrier()
+for number in range(1, {hangs} + 1):
+    step(number)
+""".format(odd=ODD, slow=SLOW, hangs=HANGS)
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Ranks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        """Runs the ranks until each has a dump for the slow step and one for the hang."""
+        import kpytrace.torch._shim
+
+        kpytrace.torch._shim.load()  # four ranks would wait for one compiler
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder, port, processes = pathlib.Path(folder.name), str(free_port()), []
+        for rank in range(RANKS):
+            environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1",
+                               MASTER_PORT=port, GLOO_SOCKET_IFNAME="lo")
+            processes.append(subprocess.Popen([sys.executable, "-W", "ignore", "-c", PROGRAM, cls.folder],
+                                              env=environment))
+            cls.addClassCleanup(processes[-1].wait)
+            cls.addClassCleanup(processes[-1].kill)
+        cls.slow, cls.hang = ([cls.folder / f"rank{rank}.{number}.kpt" for rank in range(RANKS)] for number in (1, 2))
+        sizes = None
+        for _ in range(600):
+            now = [file.stat().st_size if file.exists() else 0 for file in cls.slow + cls.hang]
+            if all(now) and now == sizes:
+                break
+            sizes = now
+            time.sleep(0.3)
+        else:
+            raise AssertionError(f"dumps: {sizes}, {os.listdir(cls.folder)}, {[p.poll() for p in processes]}")
+        time.sleep(6)  # one cause, one dump
+        cls.more = [str(file) for file in cls.folder.glob("rank?.3.kpt")]
+
+    def reason(self, file):
+        text = subprocess.run([sys.executable, "-m", "kpytrace", "info", "-q", file], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        self.assertIn(f"rank:         {file.name[4]}\n", text)
+        return re.search(r"^dump: +(.*)$", text, re.M).group(1)
+
+    def events(self, file):
+        path = file.with_suffix(".json")
+        subprocess.run([sys.executable, "-m", "kpytrace", "convert", "-q", file, path], check=True)
+        with open(path, encoding="utf-8") as opened:
+            return [e for e in json.load(opened)["traceEvents"] if e["ph"] == "X"]
+
+    def test_a_slow_step(self):
+        for rank, file in enumerate(self.slow):
+            self.assertRegex(self.reason(file), rf"^(rank [0-3]: )?step {SLOW} took \d+\.\d ms, .* times the median")
+            longest = max((e for e in self.events(file) if "slow_part" in e["name"] or "c10d::" in e["name"]
+                           or "wait" in e["name"]), key=lambda e: e["dur"])
+            self.assertEqual("slow_part" in longest["name"], rank == ODD, (rank, longest))
+            self.assertGreater(longest["dur"], 400e3, (rank, longest))
+
+    def test_a_hang(self):
+        for rank, file in enumerate(self.hang):
+            self.assertRegex(self.reason(file), r"^(rank [0-3]: )?nothing has happened for \d+\.\d s")
+            open_calls = [e["name"] for e in self.events(file) if e["args"].get("ended by stop")]
+            inside = "stuck" if rank == ODD else "all_reduce"
+            self.assertTrue(any(inside in name for name in open_calls), (rank, open_calls))
+
+    def test_one_cause_has_one_dump(self):
+        self.assertEqual(self.more, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
