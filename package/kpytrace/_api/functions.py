@@ -45,6 +45,9 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
     max_events=N              record at most so many events (a call has two)
     max_bytes="64MB"          keep at most so many bytes in memory
     on_full="ring"            if a budget is full, keep the end; "stop", the default, keeps the beginning
+    dump_on="step>3x,hang=60s"  write the ring by itself, on all ranks: if a step (a span named "step", or from one
+                              step of an optimizer to the next) takes three times the median, or if nothing
+                              happens for a minute; at most dumps_per_hour=6 times
     ring="10s"                keep the last ten seconds, or "64MB": a flight recorder. It is written at
                               the end, on SIGUSR2, on an uncaught exception, and by dump()
     stream=True               write a .kpt file beside the output while the program runs, so that

@@ -125,7 +125,7 @@ class Trace:
             if self._is_triggered:
                 from ..torch._triggers import Triggers
 
-                self._triggers = Triggers(self)
+                self._triggers = Triggers()
                 options["filters"] += Triggers.filters()
             if self._output:
                 from . import flight_recorder

@@ -8,9 +8,14 @@ while the channel waits.
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 import time
-from _thread import start_new_thread
+from _thread import allocate_lock, start_new_thread
+from datetime import timedelta
+
+from .._api.summary import print_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
 _COUNT = "kpytrace/commands"
 _INTERVAL = 0.25  # seconds; longer with many ranks, whose store has to answer them all
 _RANKS_PER_SECOND = 1000
+_PATIENCE = 5  # seconds that a request to the store may take
 
 
 def _default_group() -> Any:
@@ -33,15 +39,16 @@ def _default_group() -> Any:
 
 def _connect(group: Any) -> Any:
     """Returns a client of the group's store with a connection of its own, or None for a store of another kind."""
-    c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
-    store = c10d._world.pg_map[group][1]
+    distributed: Any = sys.modules["torch.distributed"]
+    store = distributed.distributed_c10d._world.pg_map[group][1]
     while hasattr(store, "underlying_store"):
         store = store.underlying_store
     kind = type(store).__name__
     if kind == "TCPStore":
-        return c10d.TCPStore(store.host, store.port, None, False, wait_for_workers=False)
+        return distributed.TCPStore(store.host, store.port, None, False, timedelta(seconds=_PATIENCE),
+                                    wait_for_workers=False)
     if kind == "FileStore":
-        return c10d.FileStore(store.path, group.size())
+        return distributed.FileStore(store.path, group.size())
     return None
 
 
@@ -53,17 +60,34 @@ class RankChannel:
         self._handlers, self._poll = handlers, poll
         self._is_open = False
         self._done = 0  # commands that this rank has handled
-        self.problem = ""  # why there is no connection
+        self._running = allocate_lock()  # held by the thread
+        self._pid = 0
 
     def start(self) -> None:
         self._is_open = True
+        self._pid = os.getpid()
+        self._running.acquire()
+        atexit.register(self._end)
         start_new_thread(self._run, ())
 
     def close(self) -> None:
         """The thread ends at its next look."""
         self._is_open = False
 
+    def _end(self) -> None:
+        """Waits for the thread: Python ends threads that are inside of C++ in a way that C++ can't survive."""
+        self.close()
+        if self._pid == os.getpid():  # the child of a fork does not have the thread
+            self._running.acquire(timeout=2 * _PATIENCE)
+
     def _run(self) -> None:
+        try:
+            self._work()
+        finally:
+            self._running.release()
+            atexit.unregister(self._end)
+
+    def _work(self) -> None:
         group = None
         while self._is_open and group is None:
             time.sleep(_INTERVAL)
@@ -72,10 +96,14 @@ class RankChannel:
             return
         try:
             store = _connect(group)
-            if store is not None:
+        except Exception as error:
+            print_message(f"kpytrace: this rank has no connection to the others: {type(error).__name__}: {error}")
+            return
+        if store is not None:
+            try:
                 self._serve(store, group.rank(), max(_INTERVAL, group.size() / _RANKS_PER_SECOND))
-        except Exception as error:  # the store has ended before the program, or is not reachable
-            self.problem = f"{type(error).__name__}: {error}"
+            except RuntimeError:  # the store has ended, with the first rank
+                pass
 
     def _serve(self, store: Any, rank: int, interval: float) -> None:
         self._done = store.add(_COUNT, 0)

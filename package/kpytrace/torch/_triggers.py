@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 class Triggers:
     """The triggers of one trace, between start() and stop()."""
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self) -> None:
         self._handle: Any = None
         self._hook: Any = None
         self._channel: Optional[RankChannel] = None
         self._own = 0  # dumps that this process has triggered, and has reported to the other ranks
         self._import = AfterImport(self._begin)
-        del trace  # not kept: the trace owns the triggers
 
     @staticmethod
     def filters() -> tuple[tuple[str, str, bytes], ...]:

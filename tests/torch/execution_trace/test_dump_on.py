@@ -35,7 +35,7 @@ def step(number):
         slow_part()
     if rank == {odd} and number == {hangs}:
         stuck()
-    for parameter in net.parameters():
+    for parameter in net.parameters() if number > 2 * {slow} else ():  # before, only one rank is slow
         dist.all_reduce(parameter.grad)
     time.sleep(0.03)
     optimizer.step()
@@ -97,12 +97,13 @@ class Ranks(unittest.TestCase):
             return [e for e in json.load(opened)["traceEvents"] if e["ph"] == "X"]
 
     def test_a_slow_step(self):
+        """The other ranks wait for nobody in this step, and are asked by the slow one."""
         for rank, file in enumerate(self.slow):
-            self.assertRegex(self.reason(file), rf"^(rank [0-3]: )?step {SLOW} took \d+\.\d ms, .* times the median")
-            longest = max((e for e in self.events(file) if "slow_part" in e["name"] or "c10d::" in e["name"]
-                           or "wait" in e["name"]), key=lambda e: e["dur"])
-            self.assertEqual("slow_part" in longest["name"], rank == ODD, (rank, longest))
-            self.assertGreater(longest["dur"], 400e3, (rank, longest))
+            asked = "" if rank == ODD else f"rank {ODD}: "
+            self.assertRegex(self.reason(file), rf"^{asked}step {SLOW} took \d+\.\d ms, .* times the median")
+            slow = [e["dur"] for e in self.events(file) if "slow_part" in e["name"]]
+            self.assertEqual(len(slow), rank == ODD)
+            self.assertTrue(all(us > 500e3 for us in slow), slow)
 
     def test_a_hang(self):
         for rank, file in enumerate(self.hang):
