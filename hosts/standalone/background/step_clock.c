@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const uint64_t least_ns = 1000 * 1000;
+static const uint64_t least_ns = UINT64_C(1000000);
 
 static uint64_t median_of(const kpti_step_clock *c)
 {
