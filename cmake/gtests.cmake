@@ -31,6 +31,9 @@ function(kpt_when program out)
 endfunction()
 
 function(kpt_add_gtests program prefix)
+  if(TARGET kpt_fake_stacks)
+    target_link_libraries(${program} PRIVATE kpt_fake_stacks)
+  endif()
   if(KPT_QUICK_TESTS)
     get_target_property(_options ${program} COMPILE_OPTIONS)
     if(_options MATCHES "-O") # a precompiled header fits only its own options
