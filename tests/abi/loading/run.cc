@@ -63,13 +63,6 @@ bool read_both(int out, int err, result *r)
     return true;
 }
 
-/* The options of this process, with that one changed. */
-std::string asan_options(bool find_leaks)
-{
-    const char *now = getenv("ASAN_OPTIONS");
-    return std::string(now ? now : "") + (find_leaks ? ":detect_leaks=1" : ":detect_leaks=0");
-}
-
 std::string text_of_file(const std::string &path)
 {
     std::ifstream file(path);
@@ -84,6 +77,12 @@ std::ostream &operator<<(std::ostream &out, const result &r)
                << "\nstdout:\n"
                << r.out << "stderr:\n"
                << r.err;
+}
+
+std::string asan_options(bool find_leaks)
+{
+    const char *now = getenv("ASAN_OPTIONS");
+    return std::string(now ? now : "") + (find_leaks ? ":detect_leaks=1" : ":detect_leaks=0");
 }
 
 result run(const std::vector<std::string> &command, const environment &changes)

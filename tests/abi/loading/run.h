@@ -27,6 +27,9 @@ std::ostream &operator<<(std::ostream &out, const result &r);
 /* Runs a program of this machine, found in PATH. KPYTRACE_VERBOSE is not set unless CHANGES sets it. */
 result run(const std::vector<std::string> &command, const environment &changes = {});
 
+/* Returns this process's ASAN_OPTIONS, with the leak check on or off. */
+std::string asan_options(bool find_leaks);
+
 /* Runs kpt_helper with these arguments, through the emulator if there is one. AddressSanitizer's leak check
  * is off unless FIND_LEAKS is set: Python leaks at its end, and the check takes seconds at each exit on
  * some machines. */
