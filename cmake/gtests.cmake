@@ -39,7 +39,7 @@ function(kpt_add_gtests program prefix)
   endif()
   if(KPT_QUICK_TESTS)
     get_target_property(_options ${program} COMPILE_OPTIONS)
-    if(_options MATCHES "-O") # a precompiled header fits only its own options
+    if(_options MATCHES "-O[1-9]") # not the -O0 of all tests: a precompiled header fits only its own options
       target_precompile_headers(${program} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<gtest/gtest.h$<ANGLE-R>>")
     else()
       target_precompile_headers(${program} REUSE_FROM kpt_precompiled)
