@@ -171,8 +171,13 @@ cross: build-$(CROSS) ## the tests on the other one of x86-64 and aarch64, emula
 # With the headers of CUPTI, as the GPU tracer is checked too.
 build/clang/.configured: | cuda
 .PHONY: lint
-lint: build-clang ## clang-format, clang's warnings, clang-tidy
+lint: $(if $(KPYTRACE_TEST_LONG),build-clang,generated-clang) ## clang-format, clang's warnings, clang-tidy
 	@scripts/lint build/clang
+
+# Also configures again if a source was added.
+.PHONY: generated-clang
+generated-clang: build/clang/.configured
+	@scripts/build clang --target kpt_generated
 
 .PHONY: format
 format: setup-check ## let clang-format rewrite the sources
