@@ -136,16 +136,16 @@ torch.ones(2)
 
 class Failures(et.WithFolder):
     def test_1_forward_thread_unseen(self):
-        some, parents = support.program(UNSEEN_FORWARD).value
+        some, parents = support.program(UNSEEN_FORWARD, forked=True).value
         self.assertTrue(some)
         self.assertEqual(set(parents), {0})
 
     def test_descriptors_closed_by_the_program(self):
-        mine, before, after, dropped, error, left = support.program(DAEMON).value
+        mine, before, after, dropped, error, left = support.program(DAEMON, forked=True).value
         self.assertEqual((mine, before, after, dropped, error, left), (True, 1, 20_000, 0, "", ["trace.json"]))
 
     def test_descriptors_closed_and_the_journal_removed(self):
-        mine, before, after, dropped, error, left = support.program(DAEMON.replace("len(sys.argv) > 1", "True")).value
+        mine, before, after, dropped, error, left = support.program(DAEMON.replace("len(sys.argv) > 1", "True"), forked=True).value
         self.assertEqual((mine, before, left), (True, 1, ["trace.json"]))
         self.assertEqual(after + dropped, 20_000)
         self.assertGreater(dropped, 0)
@@ -304,7 +304,7 @@ class Failures(et.WithFolder):
                          sorted(numbers))
 
     def test_11_killed(self):
-        reply = support.python("-c", KILLED, self.path)
+        reply = support.attempt(KILLED.replace("sys.argv[1]", repr(self.path)), forked=True)
         self.assertEqual(reply.returncode, -9, reply.stderr)
         et.check({**json.load(open(self.path)), "finish_ts": 1 << 60})
         recovered = os.path.join(self.folder, "recovered.json")
@@ -358,7 +358,7 @@ class Failures(et.WithFolder):
             thread.join()
 
     def test_fork(self):
-        self.assertEqual(support.program(FORKED).value, [7, 2, 0])
+        self.assertEqual(support.program(FORKED, forked=True).value, [7, 2, 0])
 
     def test_a_fork_before_the_start_warns_of_nothing(self):
         reply = support.python("-c", FORKED_BEFORE_START, self.path)

@@ -70,7 +70,7 @@ class Timeline(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.found = {mode: support.program(PROGRAM, mode, KPYTRACE_TEST_LONG="1").value
+        cls.found = {mode: support.program(PROGRAM, mode, forked=True, KPYTRACE_TEST_LONG="1").value
                      for mode in (None, "all", "full")}
 
     def compare(self, name):

@@ -186,7 +186,7 @@ for thread in threads:
 
 class Life(unittest.TestCase):
     def test_cycles_from_threads_in_turn(self):
-        self.assertEqual(support.program(CYCLES, "full").value, [1] * 30)
+        self.assertEqual(support.program(CYCLES, "full", forked=True).value, [1] * 30)
 
     def test_start_beside_busy_threads(self):
         self.assertEqual(support.program(BUSY, "all").value, 5)
@@ -200,18 +200,18 @@ class Life(unittest.TestCase):
 
     @unittest.skipUnless(sys.version_info >= (3, 12), "one profiler at a time before sys.monitoring")
     def test_T44_beside_cprofile(self):
-        seen, found = support.program(NEIGHBOURS, "all").value
+        seen, found = support.program(NEIGHBOURS, "all", forked=True).value
         self.assertTrue(seen)
         self.assertEqual(found, 1)
 
     def test_T41_nested_profilers(self):
         """Ours allows at least as much as torch alone. In torch 2.11 the end of the outer profiler raises."""
-        theirs = support.python("-c", NESTED)
+        theirs = support.attempt(NESTED, forked=True)
         is_old = support.torch_version() < (2, 13)
         self.assertEqual(theirs.stdout.splitlines()[:3], ["inner 1", "outer has ended None", "later 1"][:1 if is_old else 3])
         self.assertEqual("Can't disable Kineto profiler when it's not running" in theirs.stderr, is_old, theirs.stderr)
         for mode in ("all", "fast"):
-            own = support.python("-c", "import light\n" + support.INSTALL.format(mode=mode) + NESTED)
+            own = support.attempt(NESTED, mode, forked=True)
             self.assertEqual(own.stdout.splitlines()[:3], theirs.stdout.splitlines()[:3])
             self.assertEqual("Can't disable Kineto profiler when it's not running" in own.stderr, is_old, own.stderr)
             self.assertIn(own.returncode, (0, theirs.returncode))
@@ -220,18 +220,18 @@ class Life(unittest.TestCase):
     def test_T41_parallel_profilers(self):
         """torch itself crashes, also without Python stacks: it has one session at a time, and the second
         cancels the first. With ours both begin, and no thread hangs."""
-        crashes = {support.python("-c", PARALLEL.format(stack=False)).returncode for _ in range(2)}
+        crashes = {support.attempt(PARALLEL.format(stack=False), forked=True).returncode for _ in range(2)}
         self.assertLessEqual(max(crashes), 0, "ends well, or by a signal")
         for mode in ("all", "fast"):
-            own = support.python("-c", "import light\n" + support.INSTALL.format(mode=mode) + PARALLEL.format(stack=True))
+            own = support.attempt(PARALLEL.format(stack=True), mode, forked=True)
             self.assertEqual(own.stdout.splitlines()[:2], ["started"] * 2, own.stderr)
             self.assertLessEqual(own.returncode, 0, own.stderr)
 
     def test_autograd_functions(self):
-        self.assertTrue(support.program(AUTOGRAD_THREADS, "all").value)
+        self.assertTrue(support.program(AUTOGRAD_THREADS, "all", forked=True).value)
 
     def test_data_loader_workers(self):
-        self.assertEqual(support.program(LOADER, "full").value, 28.0)
+        self.assertEqual(support.program(LOADER, "full", forked=True).value, 28.0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """T40: traces on demand, which Kineto starts itself, have Python calls from the child profiler."""
 
-import json
 import os
 import pathlib
 import subprocess
@@ -13,8 +12,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import support
 
 REQUEST = """
-import ctypes, glob, json, os, sys, time, torch
-library, folder, stack = sys.argv[1:]
+import ctypes, glob, json, os, time, torch
+library, folder, stack = {arguments}
 helper = ctypes.CDLL(library)
 
 class Net(torch.nn.Linear):
@@ -61,10 +60,8 @@ class OnDemand(unittest.TestCase):
 
     def request(self, stack):
         with tempfile.TemporaryDirectory() as folder:
-            code = support.INSTALL.format(mode="full") + REQUEST
-            reply = support.python("-c", code, self.library, folder, stack)
-            self.assertEqual(reply.returncode, 0, reply.stderr)
-            return json.loads(reply.stdout.strip().rpartition("\n")[2])
+            arguments = repr((self.library, folder, stack))
+            return support.program(REQUEST.replace("{arguments}", arguments), "full", forked=True).value
 
     def test_T40_with_stack(self):
         self.assertEqual(self.request("true"), [True, True, True, True])

@@ -95,13 +95,19 @@ class Forker:
         return cls.all[whole]
 
 
-def program(code, mode=None, forked=False, **variables):
-    """Runs CODE, with kpytrace installed if there is a MODE; the reply has its standard output as
-    .value, read as JSON where it is. FORKED: in quick runs the process is forked from one that has imported torch.
-    Not for what compares threads: Kineto has noted the number of the main thread by then."""
+def attempt(code, mode=None, forked=False, **variables):
+    """Runs CODE, with kpytrace installed if there is a MODE, and returns its status and output. FORKED: in quick runs
+    the process is forked from one that has imported torch. Not for what compares threads: Kineto has noted the number
+    of the main thread by then. Nor for what tests the start or the end of a process."""
     code = "import light\n" + (INSTALL.format(mode=mode) if mode else "") + textwrap.dedent(code)
     forker = Forker.of(variables) if forked else None
-    reply = forker.run(code, 120, **variables) if forker else python("-c", code, **variables)
+    return forker.run(code, 120, **variables) if forker else python("-c", code, **variables)
+
+
+def program(code, mode=None, forked=False, **variables):
+    """As attempt(), and raises if the status is not 0. The reply has the program's standard output as .value, read as
+    JSON where it is."""
+    reply = attempt(code, mode, forked, **variables)
     if reply.returncode != 0:
         raise AssertionError(f"exit status {reply.returncode}\n{reply.stdout}\n{reply.stderr}")
     last = reply.stdout.strip().rpartition("\n")[2]
