@@ -177,7 +177,8 @@ class Trace:
             self._report_no_gpu()
 
     def _report_no_gpu(self) -> None:
-        """Prints the reason once. The program and the trace continue."""
+        """Prints the reason once, and puts it into the file. The program and the trace continue."""
+        self._describe_again()
         if not self._is_quiet:
             self._is_quiet = True
             print_message(f"kpytrace: GPUs are not recorded: {self._no_gpu}")
@@ -216,6 +217,9 @@ class Trace:
         # A forked child has an empty recording, and must not overwrite the file of its parent.
         path = self._output if self._pid == os.getpid() else None
         stats = native.standalone.stats(self._handle)
+        self._no_gpu, kernels, gpu_dropped, lost = native.standalone.gpu(self._handle)
+        if self._no_gpu:
+            self._report_no_gpu()
         if self._counts is None:
             self._counts = self._write_output(path, stats)
         if path and self._stream and path != self._stream and os.path.exists(self._stream):
@@ -224,9 +228,6 @@ class Trace:
             failure, self._failure = self._failure, None
             raise failure
         seconds = (self._ended or self._began) - self._began
-        self._no_gpu, kernels, gpu_dropped, lost = native.standalone.gpu(self._handle)
-        if self._no_gpu:
-            self._report_no_gpu()
         return Summary(path, self._counts["calls"], self._counts["threads"], self._counts["names"],
                        stats["events_dropped"], seconds, self._noop, kernels, self._no_gpu,
                        gpu_dropped + lost)
@@ -279,6 +280,8 @@ class Trace:
 
         gpu = self._options.get("gpu", 0)
         calls = {GPU_OFF: b"", GPU_CALLS: b"gpu_calls=all\n"}.get(gpu, b"gpu_calls=work\n")  # type: ignore
+        if self._no_gpu:
+            calls = b"no_gpu=" + self._no_gpu.replace("\n", " ").encode("utf-8", "replace") + b"\n"
         return calls + process_info.describe()
 
     def _describe_again(self) -> None:

@@ -107,6 +107,8 @@ def _gpu_lines(file: KptFile) -> list[tuple[str, str]]:
             lines.append(("gpu calls", "those that start work, wait, allocate memory or load code"))
         else:
             lines.append(("gpu calls", "nearly all"))
+    elif "no_gpu" in file.info:
+        lines.append(("gpu", f"not recorded: {file.info['no_gpu']}"))
     return lines
 
 

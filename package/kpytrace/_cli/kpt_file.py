@@ -25,8 +25,10 @@ def print_state(path: str, state: str) -> None:
         print(f"kpytrace: {shown(path)} is {state}: {_STATES[state]}", file=sys.stderr)
 
 
-def print_skipped(path: str, records: int, kind: int) -> None:
-    """Names the records that this kpytrace does not know."""
+def print_opened(path: str, state: str, skipped: tuple[int, int]) -> None:
+    """Explains the state of a file that is not whole, and names the records that this kpytrace does not know."""
+    print_state(path, state)
+    records, kind = skipped
     if records:
         print(f"kpytrace: {shown(path)} has {records:,} record{'s' * (records != 1)} that this kpytrace does not know "
               f"(kind {kind}): skipped; a newer kpytrace reads them", file=sys.stderr)
@@ -51,8 +53,7 @@ class KptFile:
         self.info = dict(line.split("=", 1) for line in lines if "=" in line)
         self.stats: dict[str, int] = self.standalone.stats(self.handle)
         if not self.quiet:
-            print_state(path, self.state)
-            print_skipped(path, *self.standalone.skipped(self.handle))
+            print_opened(path, self.state, self.standalone.skipped(self.handle))
 
     def bar(self, what: str) -> progress.Bar | None:
         """Returns a progress bar for reading all calls of the file, or None if it would not be visible."""

@@ -8,7 +8,7 @@ import time
 from . import progress
 from .formatting import shown
 from .arguments import Argument, Usage, parse_files
-from .kpt_file import print_state
+from .kpt_file import print_opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def main(words: list[str]) -> int:
     bar = progress.bar("merging", len(files), quiet)
     began = time.perf_counter()
     counts = merge(files, output, clocks, progress=bar, recover="recover" in options,
-                   opened=None if quiet else print_state)
+                   opened=None if quiet else print_opened)
     if bar:
         bar.close()
     if not quiet:

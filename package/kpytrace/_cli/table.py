@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .arguments import Argument, parse_files
-from .kpt_file import print_state
+from .kpt_file import print_opened
 
 _ARGUMENTS = (
     Argument("output", "FILE", "the .parquet file to write, or a folder for one file per input", "o"),
@@ -36,7 +36,7 @@ def main(words: list[str]) -> int:
     files = sorted((File(path) for path in paths), key=by_rank)
     quiet = "quiet" in options
     count = parquet.write(files, options["output"], options.get("step", "step"), "calls" in options,
-                          "recover" in options, None if quiet else print_state)
+                          "recover" in options, None if quiet else print_opened)
     if not quiet:
         print(f"kpytrace: {count:,} rows of {len(files):,} files: {options['output']}", file=sys.stderr)
     return 0

@@ -46,10 +46,11 @@ def by_rank(file: File) -> tuple[int, int, int]:
 def merge(files: Sequence[File], output: str, clocks: Optional[dict[str, Clock]] = None,
           failed: Optional[Callable[[str, Exception], None]] = None,
           progress: Optional[Callable[[int], None]] = None, recover: bool = True,
-          opened: Optional[Callable[[str, str], None]] = None) -> dict[str, int]:
+          opened: Optional[Callable[[str, str, tuple[int, int]], None]] = None) -> dict[str, int]:
     """Writes the files to `output`. Returns the counts of the trace, with "processes" and "kernels". A file that
     can't be read is reported to `failed` and left out; without `failed` the error is raised and nothing is
-    written. `progress` receives the number of files done, `opened` the path and the state of each file."""
+    written. `progress` receives the number of files done, `opened` the path and the state of each file, and the number
+    and the kind of records that are not known."""
     plugin = native.load()
     standalone = native.standalone
     made = standalone.merge_open(output, min(file.base_ns for file in files))
@@ -65,7 +66,7 @@ def merge(files: Sequence[File], output: str, clocks: Optional[dict[str, Clock]]
             failed(file.path, error)
             continue
         if opened:
-            opened(file.path, state)
+            opened(file.path, state, standalone.skipped(handle))
         standalone.merge_add(made, handle, _distinct(file.pid, taken), process_info.title(file.info), _label(file.info),
                              clock.offset, clock.anchor, clock.drift, None)
         kernels += standalone.gpu(handle)[1]

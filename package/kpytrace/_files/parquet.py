@@ -189,9 +189,9 @@ def _outputs(files: Sequence[File], folder: str) -> dict[str, Sequence[File]]:
 
 
 def write(files: Sequence[File], output: str, step: str, calls: bool = False, recover: bool = False,
-          opened: Optional[Callable[[str, str], None]] = None) -> int:
+          opened: Optional[Callable[[str, str, tuple[int, int]], None]] = None) -> int:
     """Writes one file, or, if `output` is a folder, a file for each input. Returns the number of rows. `opened`
-    receives the path and the state of each input. A damaged input is an error, unless `recover` is set."""
+    receives the path and the state of each input, and the number and the kind of records that are not known. A damaged input is an error, unless `recover` is set."""
     arrow, parquet = _arrow()
     plugin = native.load()
     standalone = native.standalone
@@ -206,7 +206,7 @@ def write(files: Sequence[File], output: str, step: str, calls: bool = False, re
         for file in some:
             handle, state, _ = standalone.open(plugin, file.path, recover)
             if opened:
-                opened(file.path, state)
+                opened(file.path, state, standalone.skipped(handle))
             rows_of(arrow, schema, file, handle, _Steps(file, step), put)
             standalone.close(handle)
 

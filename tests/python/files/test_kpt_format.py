@@ -123,6 +123,12 @@ class Newer(Case):
             if not line.startswith(("file:", "tracing cost:")):
                 self.assertIn(line, reply.stdout)
 
+    def test_merge_names_them_too(self):
+        self.kpt.write_bytes(self.data[:64] + record(77, b"from the future") + self.data[64:])
+        reply = kpytrace_command("merge", self.kpt, "-o", self.path)
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        self.assertIn("has 1 record that this kpytrace does not know (kind 77): skipped", reply.stderr)
+
     def test_a_newer_version_is_refused(self):
         head = bytearray(self.data[:56])
         head[8] = 2

@@ -114,6 +114,14 @@ class Asking(GpuCase):
         self.assertEqual(summary.calls, 13)
         self.assertEqual(len(self.calls()), 13)
 
+    def test_the_file_names_the_other_tool(self):
+        self.sample_gpu("busy")
+        for options in ({}, {"ring": "10s"}):  # a stream, and a recording in memory
+            with self.subTest(options), contextlib.redirect_stderr(io.StringIO()):
+                self.record(self.kpt, **options)
+                self.assertIn("gpu:          not recorded: another tool, the sample's, has CUPTI\n",
+                              self.command("info", self.kpt))
+
     def test_another_tool_has_it_and_stderr_is_closed(self):
         self.sample_gpu("busy")
         broken = io.StringIO()
