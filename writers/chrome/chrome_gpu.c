@@ -299,9 +299,9 @@ static kpt_status add_to_ranges(const kpti_writer *w, kpti_gpu_index *index,
                                 kpti_gpu_range_spans *spans, const kpt_gpu_event *e)
 {
     const kpti_gpu_launch *launch = kpti_gpu_is_work(e->kind) ? launch_of(w, e) : NULL;
-    if (!launch) return KPT_OK;
-    return kpti_gpu_range_spans_add(spans, &w->operators->launches, launch,
-                                    kpti_gpu_track_of(index, e), e);
+    const uint32_t track = launch ? kpti_gpu_track_of(index, e) : UINT32_MAX;
+    if (track == UINT32_MAX) return launch ? KPT_E_MEMORY : KPT_OK;
+    return kpti_gpu_range_spans_add(spans, &w->operators->launches, launch, track, e);
 }
 
 static kpt_status put_events(kpti_writer *w, const uint32_t *numbers)

@@ -18,23 +18,40 @@ static uint64_t median_of(const kpti_step_clock *c)
     return count ? sorted[count / 2] : 0;
 }
 
-int kpti_step_clock_end(kpti_step_clock *c, kpti_step_source source, int64_t begin_ns,
-                        int64_t end_ns, uint32_t percent, kpti_slow_step *slow)
+static int add(kpti_step_clock *c, uint64_t ns, uint32_t percent, kpti_slow_step *slow)
 {
-    int is_slow;
-    if (source < c->source) return 0;
-    if (source > c->source) {
-        memset(c, 0, sizeof *c);
-        c->source = source;
-    }
-    slow->number = ++c->ended;
-    if (!begin_ns) begin_ns = c->last_ns;
-    c->last_ns = end_ns;
-    if (!begin_ns || end_ns < begin_ns) return 0;
-    slow->ns = (uint64_t)(end_ns - begin_ns);
-    slow->median_ns = median_of(c);
-    is_slow = c->steps >= KPTI_STEPS_NEEDED && slow->ns >= least_ns &&
-              (double)slow->ns * 100 > (double)slow->median_ns * percent;
-    c->recent[c->steps++ % KPTI_STEPS_RECENT] = slow->ns;
+    const int is_slow = c->steps >= KPTI_STEPS_NEEDED && ns >= least_ns &&
+                        (double)ns * 100 > (double)median_of(c) * percent;
+    *slow = (kpti_slow_step){c->ended, ns, median_of(c)};
+    c->recent[c->steps++ % KPTI_STEPS_RECENT] = ns;
     return is_slow;
+}
+
+static void begin_anew(kpti_step_clock *c, kpti_step_source source, uint64_t key)
+{
+    memset(c, 0, sizeof *c);
+    c->source = source;
+    c->key = key;
+}
+
+int kpti_step_clock_span(kpti_step_clock *c, uint64_t ns, uint32_t percent, kpti_slow_step *slow)
+{
+    if (c->source != KPTI_STEPS_OF_SPANS) begin_anew(c, KPTI_STEPS_OF_SPANS, 0);
+    c->ended++;
+    return add(c, ns, percent, slow);
+}
+
+int kpti_step_clock_optimizer(kpti_step_clock *c, uint64_t key, int64_t now_ns, uint32_t percent,
+                              kpti_slow_step *slow)
+{
+    int64_t last_ns;
+    if (c->source == KPTI_STEPS_OF_SPANS) return 0;
+    if (c->source == KPTI_STEPS_OF_NOTHING) begin_anew(c, KPTI_STEPS_OF_OPTIMIZER, key);
+    if (c->key != key && ++c->others < KPTI_STEPS_OF_OTHERS) return 0;
+    if (c->key != key) begin_anew(c, KPTI_STEPS_OF_OPTIMIZER, key);
+    last_ns = c->last_ns;
+    c->last_ns = now_ns;
+    c->others = 0;
+    c->ended++;
+    return last_ns && now_ns >= last_ns ? add(c, (uint64_t)(now_ns - last_ns), percent, slow) : 0;
 }

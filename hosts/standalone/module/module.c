@@ -270,7 +270,7 @@ static PyMethodDef methods[] = {
     {"is_recording", is_recording, METH_O, is_recording_doc},
     {"write", write_trace, METH_VARARGS, write_doc},
     {"next_dump", next_dump, METH_VARARGS, next_dump_doc},
-    {"step", kpti_step_call, METH_O, kpti_step_doc},
+    {"step", kpti_step_call, METH_VARARGS, kpti_step_doc},
     {"ask_dump", kpti_ask_dump_call, METH_VARARGS, kpti_ask_dump_doc},
     {"own_dumps", kpti_own_dumps_call, METH_O, kpti_own_dumps_doc},
     {"note", note, METH_VARARGS, note_doc},

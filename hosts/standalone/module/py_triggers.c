@@ -3,14 +3,18 @@
 #include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/session/session_triggers.h"
 
-const char kpti_step_doc[] = "step(trace): an optimizer has made a step";
+const char kpti_step_doc[] = "step(trace, optimizer): the optimizer, a number, has made a step";
 
-PyObject *kpti_step_call(PyObject *module, PyObject *capsule)
+PyObject *kpti_step_call(PyObject *module, PyObject *args)
 {
-    kpti_session *session = kpti_session_of(capsule);
+    PyObject *capsule;
+    kpti_session *session;
+    unsigned long long optimizer;
     (void)module;
+    if (!PyArg_ParseTuple(args, "OK", &capsule, &optimizer)) return NULL;
+    session = kpti_session_of(capsule);
     if (!session) return NULL;
-    kpti_triggers_step(session, KPTI_STEPS_OF_OPTIMIZER, 0);
+    kpti_triggers_optimizer(session, optimizer);
     return Py_NewRef(Py_None);
 }
 

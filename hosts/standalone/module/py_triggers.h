@@ -8,7 +8,7 @@ extern const char kpti_step_doc[];
 extern const char kpti_ask_dump_doc[];
 extern const char kpti_own_dumps_doc[];
 
-PyObject *kpti_step_call(PyObject *module, PyObject *capsule);
+PyObject *kpti_step_call(PyObject *module, PyObject *args);
 PyObject *kpti_ask_dump_call(PyObject *module, PyObject *args);
 PyObject *kpti_own_dumps_call(PyObject *module, PyObject *capsule);
 

@@ -30,12 +30,12 @@ static int is_step(kpt_str name)
 static void end_step(kpti_session *s, const kpti_note *end)
 {
     const kpti_note *begin;
-    int64_t begin_ns = 0;
+    int64_t ns = -1;
     pthread_mutex_lock(&s->notes_lock);
     begin = kpti_notes_get(&s->notes, end->partner);
-    if (begin) begin_ns = begin->ns;
+    if (begin) ns = end->ns - begin->ns;
     pthread_mutex_unlock(&s->notes_lock);
-    if (begin_ns) kpti_triggers_step(s, KPTI_STEPS_OF_SPANS, begin_ns);
+    if (ns >= 0) kpti_triggers_span(s, (uint64_t)ns);
 }
 
 uint32_t kpti_session_note(kpti_session *s, kpti_note note)

@@ -7,6 +7,9 @@
 
 static const int64_t hour_ns = (int64_t)3600 * KPTI_NS_PER_SECOND;
 static const uint64_t longest_interval_ns = KPTI_NS_PER_SECOND;
+static const uint64_t shortest_interval_ns = KPTI_NS_PER_SECOND / 50;
+/* Threads that wait for something and look for it now and then make fewer events, as those of torch's DataLoader. */
+static const double idle_events_per_second = 50;
 static const uint32_t usual_per_hour = 6;
 /* Ranks that wait for one another find the same cause one after the other. */
 static const int64_t apart_ns = (int64_t)5 * KPTI_NS_PER_SECOND;
@@ -20,9 +23,10 @@ uint64_t kpti_triggers_begin(kpti_session *s, const kpti_session_options *option
     t->most_per_hour = options->dumps_per_hour ? options->dumps_per_hour : usual_per_hour;
     if (t->most_per_hour > KPTI_MAX_PER_HOUR) t->most_per_hour = KPTI_MAX_PER_HOUR;
     t->changed_ns = kpti_service_thread_now_ns();
+    if (s->tracer.flags & KPT_OBJECT_NOOP) t->hang_ns = t->step_percent = 0; /* has no events */
     if (!t->hang_ns && !t->step_percent) return 0;
     if (!t->hang_ns || t->hang_ns / 4 > longest_interval_ns) return longest_interval_ns;
-    return t->hang_ns / 4 ? t->hang_ns / 4 : 1;
+    return t->hang_ns / 4 > shortest_interval_ns ? t->hang_ns / 4 : shortest_interval_ns;
 }
 
 void kpti_triggers_turn_on(kpti_session *s)
@@ -60,26 +64,42 @@ void kpti_triggers_ask(kpti_session *s, const char *reason)
     (void)kpti_service_thread_request(&s->service);
 }
 
-void kpti_triggers_step(kpti_session *s, kpti_step_source source, int64_t begin_ns)
+static void ask_for(kpti_session *s, const kpti_slow_step *slow)
 {
     const double ms = 1e6;
-    kpti_triggers *t = &s->triggers;
     char reason[KPTI_MAX_REASON];
-    kpti_slow_step slow;
-    int is_slow;
-    if (!is_on(s) || !t->step_percent) return;
-    (void)pthread_mutex_lock(&t->lock);
-    is_slow =
-        kpti_step_clock_end(&t->steps, source, begin_ns, kpti_unix_ns(), t->step_percent, &slow);
-    (void)pthread_mutex_unlock(&t->lock);
-    if (!is_slow) return;
     (void)snprintf(reason, sizeof reason,
                    "step %llu took %.1f ms, %.1f times the median of %.1f ms",
-                   (unsigned long long)slow.number, (double)slow.ns / ms,
-                   (double)slow.ns / (double)(slow.median_ns ? slow.median_ns : 1),
-                   (double)slow.median_ns / ms);
+                   (unsigned long long)slow->number, (double)slow->ns / ms,
+                   (double)slow->ns / (double)(slow->median_ns ? slow->median_ns : 1),
+                   (double)slow->median_ns / ms);
     ask(s, reason, 0);
     (void)kpti_service_thread_request(&s->service);
+}
+
+void kpti_triggers_span(kpti_session *s, uint64_t ns)
+{
+    kpti_triggers *t = &s->triggers;
+    kpti_slow_step slow;
+    int is_slow;
+    if (!is_on(s)) return;
+    (void)pthread_mutex_lock(&t->lock);
+    is_slow = kpti_step_clock_span(&t->steps, ns, t->step_percent, &slow);
+    (void)pthread_mutex_unlock(&t->lock);
+    if (is_slow && t->step_percent) ask_for(s, &slow);
+}
+
+void kpti_triggers_optimizer(kpti_session *s, uint64_t key)
+{
+    const int64_t now_ns = kpti_service_thread_now_ns();
+    kpti_triggers *t = &s->triggers;
+    kpti_slow_step slow;
+    int is_slow;
+    if (!is_on(s)) return;
+    (void)pthread_mutex_lock(&t->lock);
+    is_slow = kpti_step_clock_optimizer(&t->steps, key, now_ns, t->step_percent, &slow);
+    (void)pthread_mutex_unlock(&t->lock);
+    if (is_slow && t->step_percent) ask_for(s, &slow);
 }
 
 uint32_t kpti_triggers_own(kpti_session *s, char *reason)
@@ -95,7 +115,28 @@ uint32_t kpti_triggers_own(kpti_session *s, char *reason)
     return own;
 }
 
-/* Asks for a dump if no thread has recorded anything for so long. */
+static int has_steps(kpti_triggers *t, uint64_t *ended)
+{
+    int has;
+    (void)pthread_mutex_lock(&t->lock);
+    has = t->steps.ended > 0;
+    *ended = t->steps.ended;
+    (void)pthread_mutex_unlock(&t->lock);
+    return has;
+}
+
+/* Returns 1 if the program has done something since changed_ns: recorded anything, or, if it makes steps, ended one or
+ * recorded more than its idle threads do. */
+static int has_moved(kpti_triggers *t, uint64_t events, int64_t now_ns)
+{
+    uint64_t ended;
+    const double seconds = (double)(now_ns - t->changed_ns) / KPTI_NS_PER_SECOND;
+    if (!has_steps(t, &ended)) return events != t->events;
+    return ended != t->ended ||
+           (double)(events - t->events) > idle_events_per_second * (seconds > 1 ? seconds : 1);
+}
+
+/* Asks for a dump if nothing has happened for so long. */
 static void look_for_hang(kpti_session *s, int64_t now_ns)
 {
     kpti_triggers *t = &s->triggers;
@@ -103,7 +144,10 @@ static void look_for_hang(kpti_session *s, int64_t now_ns)
     kpt_stats stats;
     KPT_INIT(&stats);
     if (!t->hang_ns || s->tracer.ops->get_stats(s->tracer.self, &stats) != KPT_OK) return;
-    if (stats.events != t->events) {
+    /* A ring's count is of what it holds and what it has dropped. */
+    stats.events += stats.events_dropped;
+    if (has_moved(t, stats.events, now_ns)) {
+        (void)has_steps(t, &t->ended);
         t->events = stats.events;
         t->changed_ns = now_ns;
         t->is_hanging = 0;
@@ -131,25 +175,37 @@ static int may_dump(kpti_triggers *t, int64_t now_ns)
     return 1;
 }
 
+/* Drops what was asked for while a dump was written: it has the same cause, and is in the file. */
+static void end_dump(kpti_triggers *t)
+{
+    (void)pthread_mutex_lock(&t->lock);
+    t->asked[0] = 0;
+    t->times_ns[(t->dumps + KPTI_MAX_PER_HOUR - 1) % KPTI_MAX_PER_HOUR] =
+        kpti_service_thread_now_ns();
+    (void)pthread_mutex_unlock(&t->lock);
+}
+
 void kpti_triggers_look(kpti_session *s, kpti_dump_fn dump)
 {
     const int64_t now_ns = kpti_service_thread_now_ns();
     kpti_triggers *t = &s->triggers;
     char reason[KPTI_MAX_REASON];
-    int by_others;
     int may;
     look_for_hang(s, now_ns);
     (void)pthread_mutex_lock(&t->lock);
     memcpy(reason, t->asked, sizeof reason);
-    by_others = t->asked_by_others;
-    may = reason[0] && may_dump(t, now_ns);
-    if (may && !by_others) {
+    /* A hang that is in a dump is not written again because another rank has found it. */
+    may = reason[0] && !(t->is_hanging && t->asked_by_others) && may_dump(t, now_ns);
+    if (may && !t->asked_by_others) {
         memcpy(t->reason, reason, sizeof reason);
         t->own++;
     }
     t->asked[0] = 0;
     (void)pthread_mutex_unlock(&t->lock);
-    if (may) dump(s, reason);
+    if (may) {
+        dump(s, reason);
+        end_dump(t);
+    }
     if (t->is_over_limit && !t->has_reported) {
         t->has_reported = 1;
         (void)fprintf(stderr,

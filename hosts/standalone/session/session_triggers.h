@@ -17,8 +17,9 @@ void kpti_triggers_turn_off(kpti_session *session);
 typedef void (*kpti_dump_fn)(kpti_session *session, const char *reason);
 void kpti_triggers_look(kpti_session *session, kpti_dump_fn dump);
 
-/* A step has ended. BEGIN_NS is 0, or the Unix time at which it began. */
-void kpti_triggers_step(kpti_session *session, kpti_step_source source, int64_t begin_ns);
+/* A step has ended: a span of NS, or the step of the optimizer KEY. */
+void kpti_triggers_span(kpti_session *session, uint64_t ns);
+void kpti_triggers_optimizer(kpti_session *session, uint64_t key);
 
 /* Asks for a dump because of REASON, which another process had. */
 void kpti_triggers_ask(kpti_session *session, const char *reason);

@@ -25,7 +25,8 @@ typedef struct kpti_triggers {
 
     /* Used by the service thread only. */
     uint64_t events;                     /* of the tracer, when it was last looked at */
-    int64_t changed_ns;                  /* when that number changed */
+    uint64_t ended;                      /* steps, at the same time */
+    int64_t changed_ns;                  /* when the program last did something */
     int is_hanging;                      /* the present hang is in a dump */
     int is_over_limit;                   /* a dump was left out */
     int has_reported;                    /* that is printed */

@@ -52,6 +52,7 @@ _SWITCHES = {"1": True, "true": True, "yes": True, "on": True,
              "0": False, "false": False, "no": False, "off": False}
 _BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
           "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_LEAST_HANG = 100 * 10**6
 _NS = {"": 1, "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 
 
@@ -73,14 +74,14 @@ def _gpu(value: object) -> int:
         raise ValueError('must be True, False or "calls" (in the environment 1, 0 or calls)') from None
 
 
-def _number(most: int) -> Callable[[object], int]:
+def _number(most: int, least: int = 0) -> Callable[[object], int]:
     def read(value: object) -> int:
         if isinstance(value, str) and value.isascii() and value.replace("_", "").isdigit():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError("must be a whole number")
-        if not 0 <= value <= most:
-            raise ValueError(f"must be between 0 and {most}")
+        if not least <= value <= most:
+            raise ValueError(f"must be between {least} and {most}")
         return value
     return read
 
@@ -136,6 +137,8 @@ def _dump_on(value: object) -> dict[str, int]:
     for part in (part.strip().lower() for part in parts):
         if part.startswith("hang="):
             found["hang_ns"] = _quantity(_NS, "60s")(part[5:])
+            if part[-1:].isdigit() or found["hang_ns"] < _LEAST_HANG:
+                raise ValueError("must have a time with its unit for a hang, at least 100ms, as in 'hang=60s'")
         elif part.startswith("step>") and part.endswith("x"):
             try:
                 found["step_percent"] = int(float(part[5:-1]) * 100)
@@ -206,7 +209,7 @@ OPTIONS = {option.name: option for option in (
     Option("ring", _ring, 'keep the last so many seconds, "10s", or bytes, "64MB": a flight recorder'),
     Option("dump_on", _dump_on, "write the ring by itself if a step takes so many times the median (step>3x), or if "
            "nothing happens for so long (hang=60s)"),
-    Option("dumps_per_hour", _number(60), "how often at most (default: 6)"),
+    Option("dumps_per_hour", _number(60, 1), "how often at most (default: 6)"),
     Option("ring_ns", _quantity(_NS, "10s"), "keep the last so many nanoseconds"),
     Option("ring_bytes", _quantity(_BYTES, "64MB"), "keep the last so many bytes"),
     Option("min_duration_ns", _quantity(_NS, "10us"), "leave shorter calls out of the trace"),

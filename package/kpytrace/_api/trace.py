@@ -123,9 +123,12 @@ class Trace:
             # A mark must appear in the function that makes it, not in ours.
             options["filters"] += (("exclude", "file", os.fsencode(_ANNOTATIONS)),)  # type: ignore
             if self._is_triggered:
+                from weakref import finalize
+
                 from ..torch._triggers import Triggers
 
                 self._triggers = Triggers()
+                finalize(self, self._triggers.stop).atexit = False  # for a trace that nobody stops
                 options["filters"] += Triggers.filters()
             if self._output:
                 from . import flight_recorder
@@ -354,6 +357,8 @@ def _forget_in_child() -> None:
         trace._lock = RLock()
         if trace._operators:
             trace._operators.forget()
+        if trace._triggers:
+            trace._triggers.forget()
     _traces.clear()
 
 

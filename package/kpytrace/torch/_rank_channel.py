@@ -1,9 +1,10 @@
-"""A channel for commands between the ranks of a distributed program, through the store of torch.distributed.
+"""A channel for commands between the ranks of a distributed program, through the TCPStore of torch.distributed.
 
 A thread of each rank has a connection of its own to the store, since the program's may wait in it for long. A command gets
-the next number of a counter and is stored under it; the other ranks look at the counter at intervals. The thread begins
-with the process group, and waits for it. Calls of functions in this file are not recorded; only C functions are called
-while the channel waits.
+the next number of a counter and is stored under it; the other ranks look for it at intervals. The thread begins when there
+is a process group, and follows the program to the next one. It keeps no reference to a group: a program that destroys
+one expects it to be gone. Calls of functions in this file are not recorded; only C functions are called while the channel
+waits.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import atexit
 import os
 import sys
 import time
-from _thread import allocate_lock, start_new_thread
+from _thread import allocate_lock, get_native_id, start_new_thread
+from _weakref import ref
 from datetime import timedelta
 
 from .._api.summary import print_message
@@ -29,6 +31,8 @@ _COUNT = "kpytrace/commands"
 _INTERVAL = 0.25  # seconds; longer with many ranks, whose store has to answer them all
 _RANKS_PER_SECOND = 1000
 _PATIENCE = 5  # seconds that a request to the store may take
+_ATTEMPTS = 3  # to connect again
+_LOOK_AHEAD = 8  # one look in so many is for the command after the next, since a rank may die before it stores one
 
 
 def _default_group() -> Any:
@@ -37,19 +41,57 @@ def _default_group() -> Any:
     return getattr(getattr(c10d, "_world", None), "_default_pg", None)
 
 
-def _connect(group: Any) -> Any:
-    """Returns a client of the group's store with a connection of its own, or None for a store of another kind."""
+def _name_thread() -> None:
+    """Gives the thread the name that kpytrace's threads have, so that Python does not warn of forks beside it."""
+    try:
+        file = os.open(f"/proc/self/task/{get_native_id()}/comm", os.O_WRONLY)
+    except OSError:  # there is no /proc
+        return
+    try:
+        os.write(file, b"kpytrace")
+    finally:
+        os.close(file)
+
+
+class _Connection:
+    """A connection to the store of one process group."""
+
+    def __init__(self, group: Any, store: Any) -> None:
+        self._group = ref(group)
+        self.store, self.rank = store, group.rank()
+        self.interval = max(_INTERVAL, group.size() / _RANKS_PER_SECOND)
+        self.done = store.add(_COUNT, 0)  # commands that this rank has seen
+
+    def is_current(self) -> bool:
+        """Whether the program still uses the group."""
+        group = self._group()
+        return group is not None and group is _default_group()
+
+    def send(self, command: str, text: str) -> None:
+        number = self.store.add(_COUNT, 1)
+        self.store.set(f"{_COUNT}/{number}", f"{self.rank} {command} {text}")
+
+    def receive(self, ahead: bool) -> Optional[tuple[int, str, str]]:
+        """Returns the next command: the rank that has sent it, its name and its text. Returns None if there is none."""
+        for number in (self.done + 1, self.done + 2) if ahead else (self.done + 1,):
+            key = f"{_COUNT}/{number}"
+            if self.store.check([key]):
+                self.done = number
+                sender, command, text = self.store.get(key).decode("utf-8", "replace").split(" ", 2)
+                return int(sender), command, text
+        return None
+
+
+def _connect(group: Any) -> Optional[_Connection]:
+    """Returns a connection of our own, or None if the group's store is of another kind."""
     distributed: Any = sys.modules["torch.distributed"]
     store = distributed.distributed_c10d._world.pg_map[group][1]
     while hasattr(store, "underlying_store"):
         store = store.underlying_store
-    kind = type(store).__name__
-    if kind == "TCPStore":
-        return distributed.TCPStore(store.host, store.port, None, False, timedelta(seconds=_PATIENCE),
-                                    wait_for_workers=False)
-    if kind == "FileStore":
-        return distributed.FileStore(store.path, group.size())
-    return None
+    if type(store).__name__ != "TCPStore":
+        return None
+    return _Connection(group, distributed.TCPStore(store.host, store.port, None, False, timedelta(seconds=_PATIENCE),
+                                                   wait_for_workers=False))
 
 
 class RankChannel:
@@ -59,16 +101,18 @@ class RankChannel:
     def __init__(self, handlers: Handlers, poll: Poll) -> None:
         self._handlers, self._poll = handlers, poll
         self._is_open = False
-        self._done = 0  # commands that this rank has handled
         self._running = allocate_lock()  # held by the thread
-        self._pid = 0
+        self._pid = os.getpid()
 
     def start(self) -> None:
         self._is_open = True
-        self._pid = os.getpid()
         self._running.acquire()
         atexit.register(self._end)
-        start_new_thread(self._run, ())
+        try:
+            start_new_thread(self._run, ())
+        except BaseException:
+            self._ended()
+            raise
 
     def close(self) -> None:
         """The thread ends at its next look."""
@@ -80,49 +124,56 @@ class RankChannel:
         if self._pid == os.getpid():  # the child of a fork does not have the thread
             self._running.acquire(timeout=2 * _PATIENCE)
 
+    def _ended(self) -> None:
+        self._running.release()
+        atexit.unregister(self._end)
+
     def _run(self) -> None:
         try:
+            _name_thread()
             self._work()
         finally:
-            self._running.release()
-            atexit.unregister(self._end)
+            self._ended()
 
     def _work(self) -> None:
-        group = None
-        while self._is_open and group is None:
-            time.sleep(_INTERVAL)
-            group = _default_group()
-        if group is None:
-            return
-        try:
-            store = _connect(group)
-        except Exception as error:
-            print_message(f"kpytrace: this rank has no connection to the others: {type(error).__name__}: {error}")
-            return
-        if store is not None:
-            try:
-                self._serve(store, group.rank(), max(_INTERVAL, group.size() / _RANKS_PER_SECOND))
-            except RuntimeError:  # the store has ended, with the first rank
-                pass
-
-    def _serve(self, store: Any, rank: int, interval: float) -> None:
-        self._done = store.add(_COUNT, 0)
+        failures, other = 0, lambda: None  # a group whose store can't be used
         while self._is_open:
+            group = _default_group()
+            if group is None or group is other():
+                del group
+                time.sleep(_INTERVAL)
+                continue
+            try:
+                connection = _connect(group)
+                other = ref(group)
+                del group
+                if connection is not None:
+                    self._serve(connection)
+                    failures, other = 0, lambda: None
+            except Exception as error:  # the first rank has ended, and the store with it, or does not answer
+                group, other = None, lambda: None
+                failures += 1
+                if failures > _ATTEMPTS:
+                    print_message(f"kpytrace: this rank has no connection to the others any more: {error}")
+                    return
+                self._sleep(_PATIENCE * failures)
+
+    def _sleep(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while self._is_open and time.monotonic() < until:
+            time.sleep(_INTERVAL)
+
+    def _serve(self, connection: _Connection) -> None:
+        looks = 0
+        while self._is_open and connection.is_current():
+            looks += 1
             command = self._poll()
             if command is not None:
-                self._send(store, rank, *command)
-            self._receive(store, rank)
-            time.sleep(interval)
-
-    def _send(self, store: Any, rank: int, command: str, text: str) -> None:
-        """The counter is advanced first: a rank that is early waits for the text."""
-        number = store.add(_COUNT, 1)
-        store.set(f"{_COUNT}/{number}", f"{rank} {command} {text}")
-
-    def _receive(self, store: Any, rank: int) -> None:
-        count = store.add(_COUNT, 0)
-        while self._done < count:
-            self._done += 1
-            sender, command, text = store.get(f"{_COUNT}/{self._done}").decode("utf-8", "replace").split(" ", 2)
-            if int(sender) != rank and command in self._handlers:
-                self._handlers[command](int(sender), text)
+                connection.send(*command)
+            received = connection.receive(looks % _LOOK_AHEAD == 0)
+            if received is None:
+                time.sleep(connection.interval)
+                continue
+            sender, name, text = received
+            if sender != connection.rank and name in self._handlers:
+                self._handlers[name](sender, text)

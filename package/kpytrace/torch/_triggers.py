@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import RLock
 
 from .._api import native
+from .._api.summary import print_message
 from ._import_hook import AfterImport
 from ._rank_channel import RankChannel
 
@@ -17,16 +19,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+_started: list[Triggers] = []  # replaced, never changed, as optimizers' steps read it
+_is_hooked = False
+
+
+def _stepped(optimizer: object, args: object, kwargs: object) -> None:
+    for triggers in _started:
+        triggers.stepped(id(optimizer))
+
+
+def _hook() -> None:
+    """Registers our hook for all optimizers, once. It stays, since torch may be calling its hooks when a trace stops."""
+    global _is_hooked
+    register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+    if register is not None and not _is_hooked:
+        register(_stepped)
+        _is_hooked = True
+
 
 class Triggers:
     """The triggers of one trace, between start() and stop()."""
 
     def __init__(self) -> None:
         self._handle: Any = None
-        self._hook: Any = None
         self._channel: Optional[RankChannel] = None
         self._own = 0  # dumps that this process has triggered, and has reported to the other ranks
         self._import = AfterImport(self._begin)
+        self._lock = RLock()  # an import on another thread may end while the trace stops
 
     @staticmethod
     def filters() -> tuple[tuple[str, str, bytes], ...]:
@@ -40,30 +59,39 @@ class Triggers:
         self._import.start()
 
     def stop(self) -> None:
-        """May be called again."""
+        """May be called again, also after an exception of a signal handler in here."""
+        global _started
         self._import.stop()
-        hook, self._hook = self._hook, None
-        if hook is not None:
-            hook.remove()
-        channel, self._channel = self._channel, None
-        if channel is not None:
-            channel.close()
-        self._handle = None
+        with self._lock:
+            _started = [triggers for triggers in _started if triggers is not self]
+            if self._channel is not None:
+                self._channel.close()
+            self._channel = None
+            self._handle = None
+
+    def forget(self) -> None:
+        """In the child of a fork, where the trace has ended and the channel's thread does not exist."""
+        self._lock = RLock()  # another thread of the parent may have held it
+        self.stop()
 
     def _begin(self) -> None:
-        if self._handle is None:
-            return
-        optimizer = sys.modules.get("torch.optim.optimizer")
-        register = getattr(optimizer, "register_optimizer_step_post_hook", None)
-        if register is not None:
-            self._hook = register(self._stepped)
-        self._channel = RankChannel({"dump": self._dump}, self._poll)
-        self._channel.start()
+        """torch is imported. Nothing that fails here may fail the import."""
+        global _started
+        with self._lock:
+            if self._handle is None:
+                return
+            _started = [*_started, self]
+            try:
+                _hook()
+                self._channel = RankChannel({"dump": self._dump}, self._poll)
+                self._channel.start()
+            except Exception as error:
+                print_message(f"kpytrace: dump_on does not know of steps or other ranks: {error}")
 
-    def _stepped(self, optimizer: object, args: object, kwargs: object) -> None:
+    def stepped(self, optimizer: int) -> None:
         handle = self._handle
         if handle is not None:
-            native.standalone.step(handle)
+            native.standalone.step(handle, optimizer)
 
     def _poll(self) -> Optional[tuple[str, str]]:
         """Returns the command for the other ranks, if there is one."""

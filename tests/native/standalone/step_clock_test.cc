@@ -10,16 +10,15 @@ constexpr int64_t MS = 1000000;
 constexpr uint32_t TRIPLE = 300;
 
 struct StepClock : testing::Test {
-    /* Ends a step of NS that began with the last one. */
-    bool end(int64_t ns, kpti_step_source source = KPTI_STEPS_OF_OPTIMIZER)
+    /* Ends a step of an optimizer, NS after the last step of any. */
+    bool end(int64_t ns, uint64_t optimizer = 1)
     {
         now += ns;
-        return kpti_step_clock_end(&clock, source, 0, now, TRIPLE, &slow) != 0;
+        return kpti_step_clock_optimizer(&clock, optimizer, now, TRIPLE, &slow) != 0;
     }
     bool span(int64_t ns)
     {
-        now += 1000 * MS; /* between the spans */
-        return kpti_step_clock_end(&clock, KPTI_STEPS_OF_SPANS, now, now + ns, TRIPLE, &slow) != 0;
+        return kpti_step_clock_span(&clock, static_cast<uint64_t>(ns), TRIPLE, &slow) != 0;
     }
 
     kpti_step_clock clock = {};
@@ -79,12 +78,24 @@ TEST_F(StepClock, SpansReplaceTheOptimizersSteps)
     EXPECT_EQ(slow.median_ns, static_cast<uint64_t>(2 * MS));
 }
 
-TEST_F(StepClock, AClockThatGoesBackIsNoStep)
+TEST_F(StepClock, OfSeveralOptimizersOneIsTheClock)
+{
+    for (int i = 0; i < 50; i++) {
+        EXPECT_FALSE(end(99 * MS, 1)) << i;
+        EXPECT_FALSE(end(MS, 2)) << i;
+        EXPECT_FALSE(end(MS, 3)) << i;
+    }
+    EXPECT_TRUE(end(303 * MS, 1));
+    EXPECT_EQ(slow.number, 51u);
+}
+
+TEST_F(StepClock, AnOptimizerThatIsGoneIsReplaced)
 {
     for (int i = 0; i < 10; i++)
-        (void)end(10 * MS);
-    EXPECT_FALSE(end(-5000 * MS));
-    EXPECT_FALSE(end(10 * MS));
+        EXPECT_FALSE(end(10 * MS, 1));
+    for (int i = 0; i < KPTI_STEPS_OF_OTHERS + 10; i++)
+        EXPECT_FALSE(end(100 * MS, 2));
+    EXPECT_TRUE(end(301 * MS, 2));
 }
 
 } // namespace

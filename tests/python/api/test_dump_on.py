@@ -7,6 +7,7 @@ import re
 import sys
 import time
 import unittest
+import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
@@ -73,6 +74,29 @@ class DumpOn(Case):
         self.assertRegex(reason, r"^nothing has happened for 0\.\d s$")
         self.assertEqual(text.count("the trace is in"), 1)
 
+    def test_threads_that_look_now_and_then_are_idle_if_there_are_steps(self):
+        """torch's DataLoader has such threads, which wait for five seconds at a time."""
+        poll = "import threading\nthreading.Thread(target=lambda: [work(0.2) for _ in range(12)]).start()\n"
+        self.run_program("hang=1s", STEPS.format(count=3, slow=0, which=(), between="pass") + poll + "time.sleep(2)")
+        self.assertEqual(len(self.reasons()), 1)
+        self.run_program("hang=1s", poll + "time.sleep(2)")
+        self.assertEqual(len(self.reasons()), 1)
+
+    def test_a_noop_writes_nothing(self):
+        self.use_noop()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            trace = kpytrace.start(self.folder / "out.kpt", ring="10s", dump_on="hang=100ms")
+        time.sleep(0.5)
+        trace.stop()
+        self.assertEqual(self.reasons(), [])
+
+    def test_a_trace_that_nobody_stops_ends(self):
+        trace = kpytrace.Trace(self.folder / "out.kpt", {"ring": "1s", "dump_on": "hang=60s"})
+        trace._start(nests=True)
+        del trace
+        kpytrace.start(self.folder / "out.kpt", ring="1s", dump_on="hang=60s").stop()
+
     def test_both(self):
         code = STEPS.format(count=10, slow=0.2, which=(9,), between="pass") + "\nwork(7)"
         self.run_program("step>3x, hang=1s", code)
@@ -102,6 +126,9 @@ class DumpOn(Case):
                               ({"dump_on": "step>0.5x", "ring": "1s"}, "dump_on must have a factor of at least 1"),
                               ({"dump_on": "slow", "ring": "1s"}, "dump_on must be like 'step>3x'"),
                               ({"dump_on": 5, "ring": "1s"}, "dump_on must be like 'step>3x'"),
+                              ({"dump_on": "hang=60", "ring": "1s"}, "dump_on must have a time with its unit"),
+                              ({"dump_on": "hang=0s", "ring": "1s"}, "dump_on must have a time with its unit"),
+                              ({"dump_on": "hang=1s", "ring": "1s", "dumps_per_hour": 0}, "between 1 and 60"),
                               ({"dump_on": "hang=soon", "ring": "1s"}, "dump_on must be a number followed by")):
             with self.subTest(options), self.assertRaisesRegex(ValueError, text):
                 kpytrace.start(self.folder / "out.kpt", **options)
