@@ -48,6 +48,25 @@ for number in range(1, {hangs} + 1):
 """.format(odd=ODD, slow=SLOW, hangs=HANGS)
 
 
+# A program that destroys its process group, and makes another one at the same address.
+TWICE = """
+import socket, sys, time, torch, torch.distributed as dist, kpytrace
+address = "tcp://127.0.0.1:" + sys.argv[1]
+trace = kpytrace.start(sys.argv[2], ring="5s", dump_on="hang=60s")
+for number in range(2):
+    dist.init_process_group("gloo", init_method=address, rank=0, world_size=1)
+    time.sleep(0.8)  # the channel connects
+    store = dist.distributed_c10d._get_default_store()
+    print(store.check(["left behind"]))
+    store.set("left behind", "1")
+    del store
+    dist.destroy_process_group()
+    with socket.socket() as found:
+        print(found.connect_ex(("127.0.0.1", int(sys.argv[1]))) != 0)
+trace.stop()
+"""
+
+
 def free_port():
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -114,6 +133,15 @@ class Ranks(unittest.TestCase):
 
     def test_one_cause_has_one_dump(self):
         self.assertEqual(self.more, [])
+
+
+class Groups(unittest.TestCase):
+    def test_a_destroyed_group_is_gone(self):
+        """Its store, too: the next group at the same address must not see the keys of the first."""
+        with tempfile.TemporaryDirectory() as folder:
+            reply = subprocess.run([sys.executable, "-W", "ignore", "-c", TWICE, str(free_port()), folder + "/out.kpt"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+        self.assertEqual((reply.returncode, reply.stdout.split()), (0, ["False", "True"] * 2), reply.stderr)
 
 
 if __name__ == "__main__":
