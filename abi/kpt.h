@@ -7,6 +7,7 @@
 #include "kpt_chunk.h"
 #include "kpt_gpu.h"
 #include "kpt_host.h"
+#include "kpt_inputs.h"
 #include "kpt_loader.h"
 #include "kpt_memory.h"
 #include "kpt_observer.h"

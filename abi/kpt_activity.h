@@ -45,7 +45,9 @@ enum {
     KPT_KIND_POINT = 4,
     /* An operator of the host (begin_operator): a call like any other, with calls and operators
      * inside. value0 is its sequence number + 1, or 0 if it has none; value1 the host's number of
-     * the thread that ran the forward operator, or 0; value2 the host's record_id. Since 1.2. */
+     * the thread that ran the forward operator, or 0; value2 the host's record_id. With
+     * KPT_DELIVER_INPUTS, line is the index of a kpt_name that has its inputs, or 0 if it has none.
+     * Since 1.2. */
     KPT_KIND_OPERATOR = 5,
     /* The begin and the end of a range of the host (begin_operator with a text). Neither is a call,
      * so the id is 0; the parent is the innermost call that contains the whole range. value0 is a
@@ -99,6 +101,12 @@ typedef struct kpt_activity {
 } kpt_activity;
 #define KPT_ACTIVITY_V1_SIZE KPT_FIELD_END(kpt_activity, value2)
 
+enum {
+    /* Not a name: function has the inputs of operators (kpt_inputs.h), and the other strings are
+     * empty. Since 1.2. */
+    KPT_NAME_INPUTS = 1 << 0
+};
+
 /* A function. The strings are valid until the tracer is destroyed. */
 typedef struct kpt_name {
     uint32_t index;
@@ -108,7 +116,7 @@ typedef struct kpt_name {
     kpt_str qualname; /* with its classes; empty if the interpreter has none */
     kpt_str file;     /* empty for C functions, operators and ranges */
     uint32_t scope;   /* of an operator or a range: KPT_SCOPE_*; since 1.2 */
-    uint32_t reserved;
+    uint32_t flags;   /* KPT_NAME_*; since 1.2 */
 } kpt_name;
 #define KPT_NAME_V1_SIZE KPT_FIELD_END(kpt_name, file)
 
@@ -180,7 +188,10 @@ enum {
      * and complete in both orders. A range that is open when the delivery ends, or when events are
      * missing, ends there. Calls that would cross a range are cut, as at KPT_MARK_BEGIN. Without
      * this flag ranges change nothing. Not in KPT_ORDER_START. Since 1.2. */
-    KPT_DELIVER_RANGES = 1 << 3
+    KPT_DELIVER_RANGES = 1 << 3,
+    /* Also deliver the inputs of operators. Equal inputs are one kpt_name with KPT_NAME_INPUTS, whose
+     * strings are valid until the delivery returns. Since 1.2. */
+    KPT_DELIVER_INPUTS = 1 << 4
 };
 
 typedef struct kpt_delivery {

@@ -95,13 +95,27 @@ static kpt_status take_activities(kpti_writer *w, const kpt_batch *batch)
     return status;
 }
 
+/* Returns name I. A plugin of an older ABI has shorter records. */
+static kpt_name name_at(const kpt_batch *batch, uint32_t i)
+{
+    kpt_name name;
+    memset(&name, 0, sizeof name);
+    memcpy(&name, kpti_record(batch->names, batch->name_stride, i),
+           batch->name_stride < sizeof name ? batch->name_stride : sizeof name);
+    return name;
+}
+
 static kpt_status take_batch(kpti_writer *w, const kpt_batch *batch)
 {
     const kpti_format_ops *ops = w->format->ops;
     kpt_status status = KPT_OK;
+    kpt_name name;
     if (!kpti_records_can_read(batch)) return KPT_E_SIZE;
-    for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++, w->names++)
-        status = ops->name(w, kpti_record(batch->names, batch->name_stride, i));
+    for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++) {
+        name = name_at(batch, i);
+        w->names += !(name.flags & KPT_NAME_INPUTS);
+        status = ops->name(w, &name);
+    }
     for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++)
         status = take_thread(w, kpti_record(batch->threads, batch->thread_stride, i));
     if (status == KPT_OK) status = take_activities(w, batch);

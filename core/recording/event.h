@@ -10,7 +10,7 @@
  *
  * An operator of the host is a function like any other: its begin is an ENTER, its end an EXIT. A range of the
  * host, which may cross calls, is a span with a name. The name is in the chunk, not in a table, so that it leaves
- * memory with the chunk. TEXT and OPERATOR events have no time: all 60 bits beside the kind are data. */
+ * memory with the chunk. TEXT, OPERATOR and INPUTS events have no time: all 60 bits beside the kind are data. */
 #ifndef KPTI_CORE_RECORDING_EVENT_H
 #define KPTI_CORE_RECORDING_EVENT_H
 
@@ -35,10 +35,13 @@ enum {
     KPTI_EVENT_SPAN_BEGIN = 9, /* of the host; number: the span's */
     KPTI_EVENT_SPAN_END = 10,
     KPTI_EVENT_CALLER = 11, /* of the previous ENTER; number: the line it was called from */
-    KPTI_EVENT_TEXT = 12,   /* of the previous SPAN_BEGIN or OPEN: a piece of the span's name */
+    KPTI_EVENT_TEXT = 12,   /* a piece of the span's name, or of the operator's inputs */
     KPTI_EVENT_OPERATOR =
-        13,              /* of the previous ENTER, SPAN_BEGIN or OPEN: see kpti_operator_make */
-    KPTI_EVENT_WIDE = 14 /* of the same; number: KPTI_WIDE_*; second word: the value */
+        13,               /* of the previous ENTER, SPAN_BEGIN or OPEN: see kpti_operator_make */
+    KPTI_EVENT_WIDE = 14, /* of the same; number: KPTI_WIDE_*; second word: the value */
+    /* of the previous ENTER or OPEN; bits 0–31: how many events before this one the TEXT events with the operator's
+     * inputs begin, or 0 if they follow; number: how many there are */
+    KPTI_EVENT_INPUTS = 15
 };
 
 /* The number of an OPEN event for a span that was open: it is in a WIDE event that follows. */
@@ -83,7 +86,8 @@ static inline int kpti_event_is_detail(kpti_event event)
 {
     enum {
         DETAILS = 1 << KPTI_EVENT_LINE | 1 << KPTI_EVENT_WATCH | 1 << KPTI_EVENT_CALLER |
-                  1 << KPTI_EVENT_TEXT | 1 << KPTI_EVENT_OPERATOR | 1 << KPTI_EVENT_WIDE
+                  1 << KPTI_EVENT_TEXT | 1 << KPTI_EVENT_OPERATOR | 1 << KPTI_EVENT_WIDE |
+                  1 << KPTI_EVENT_INPUTS
     };
     return DETAILS >> kpti_event_kind(event) & 1;
 }

@@ -2,6 +2,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/growable_array.h"
+#include "core/recording/operator_event.h"
 
 enum { MISSES = 64 };
 
@@ -136,6 +137,18 @@ static int put(kpti_open_at_end *f, kpti_event event)
     return 1;
 }
 
+/* Appends the INPUTS event at AT, and, if the TEXT events are elsewhere, those. */
+static int put_inputs(const scan *s, uint32_t at)
+{
+    const uint32_t distance = (uint32_t)s->events[at];
+    const uint32_t count = kpti_event_number(s->events[at]);
+    int fine = put(s->found, kpti_inputs_make(count, 0));
+    kpti_assert(distance <= at);
+    for (uint32_t i = 0; fine && distance && i < count; i++)
+        fine = put(s->found, s->events[at - distance + i]);
+    return fine;
+}
+
 /* Appends the OPEN event of ENTRY and its details. */
 static int put_entry(const scan *s, const kpti_open_entry *entry)
 {
@@ -146,8 +159,11 @@ static int put_entry(const scan *s, const kpti_open_entry *entry)
     if (entry->range && !was_open)
         fine = fine && put(f, kpti_event_make(KPTI_EVENT_WIDE, KPTI_WIDE_SPAN, 0)) &&
                put(f, entry->key);
-    for (uint32_t i = entry->at + 1; fine && i < entry->end; i++)
-        fine = put(f, s->events[i]);
+    for (uint32_t i = entry->at + 1; fine && i < entry->end; i++) {
+        const uint32_t kind = kpti_event_kind(s->events[i]);
+        fine = kind == KPTI_EVENT_INPUTS ? put_inputs(s, i) : put(f, s->events[i]);
+        if (fine && kpti_event_is_long(kind) && i + 1 < entry->end) fine = put(f, s->events[++i]);
+    }
     return fine;
 }
 

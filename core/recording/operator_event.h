@@ -2,6 +2,7 @@
 #ifndef KPTI_CORE_RECORDING_OPERATOR_EVENT_H
 #define KPTI_CORE_RECORDING_OPERATOR_EVENT_H
 
+#include "abi/kpt_inputs.h"
 #include "core/recording/event.h"
 
 /* An OPERATOR event:
@@ -43,7 +44,11 @@ static inline kpti_operator_fields kpti_operator_read(kpti_event event)
 }
 
 /* A TEXT event has up to seven bytes: four in bits 0–31, three in bits 36–59, and their count in bits 60–63. */
-enum { KPTI_TEXT_BYTES = 7, KPTI_MAX_SPAN_NAME = 252 };
+enum {
+    KPTI_TEXT_BYTES = 7,
+    KPTI_MAX_SPAN_NAME = 252,
+    KPTI_MAX_INPUT_EVENTS = (KPT_INPUTS_MOST_BYTES + KPTI_TEXT_BYTES - 1) / KPTI_TEXT_BYTES
+};
 
 static inline uint32_t kpti_text_events(uint64_t size)
 {
@@ -53,7 +58,7 @@ static inline uint32_t kpti_text_events(uint64_t size)
 /* Makes the event for the first bytes of TEXT, of which SIZE are left. */
 static inline kpti_event kpti_text_make(const char *text, uint64_t size)
 {
-    const uint32_t count = size < KPTI_TEXT_BYTES ? (uint32_t)size : KPTI_TEXT_BYTES;
+    const uint32_t count = size < KPTI_TEXT_BYTES ? (uint32_t)size : (uint32_t)KPTI_TEXT_BYTES;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; i++)
         bytes |= (uint64_t)(unsigned char)text[i] << (8 * i);
@@ -61,12 +66,19 @@ static inline kpti_event kpti_text_make(const char *text, uint64_t size)
                            bytes & UINT32_MAX);
 }
 
+/* An INPUTS event for COUNT TEXT events that begin DISTANCE events before it, or follow it if DISTANCE is 0. */
+static inline kpti_event kpti_inputs_make(uint32_t count, uint32_t distance)
+{
+    return kpti_event_make(KPTI_EVENT_INPUTS, count, distance);
+}
+
 /* Copies the bytes of a TEXT event to OUT, which has space for KPTI_TEXT_BYTES. Returns how many. */
 static inline uint32_t kpti_text_read(kpti_event event, char *out)
 {
     const uint32_t number = kpti_event_number(event);
     const uint64_t bytes = (uint64_t)(number & 0xffffff) << 32 | (uint32_t)event;
-    const uint32_t count = number >> 24 < KPTI_TEXT_BYTES ? number >> 24 : KPTI_TEXT_BYTES;
+    const uint32_t count =
+        number >> 24 < KPTI_TEXT_BYTES ? number >> 24 : (uint32_t)KPTI_TEXT_BYTES;
     for (uint32_t i = 0; i < count; i++)
         out[i] = (char)(bytes >> (8 * i));
     return count;

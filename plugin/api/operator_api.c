@@ -40,7 +40,7 @@ KPTI_HOT kpt_status kpti_api_begin_operator(kpt_handle self, const kpt_operator 
     if (status != KPT_OK) return status;
     if (op->flags & ~(uint32_t)KPT_OPERATOR_ASYNC) return KPT_E_UNSUPPORTED;
     if (!op->name == !op->text.size || (op->text.size && !op->text.data) ||
-        op->scope > KPT_SCOPE_MAX)
+        (op->inputs.size && !op->inputs.data) || op->scope > KPT_SCOPE_MAX)
         return KPT_E_INVALID;
     impl = recorder_of(object);
     if (impl) *token = impl->begin_operator(object->self, op);

@@ -85,7 +85,7 @@ static kpt_status take_delivery(kpt_delivery *local, const kpt_delivery *deliver
                          "delivery is NULL, or its struct_size below the one in ABI 1.0");
     if (!local->sink) return kpti_fail(error, KPT_E_INVALID, "delivery.sink is NULL");
     if (local->flags & ~(uint32_t)(KPT_DELIVER_MARKED | KPT_DELIVER_POINTS | KPT_DELIVER_PARTS |
-                                   KPT_DELIVER_RANGES) ||
+                                   KPT_DELIVER_RANGES | KPT_DELIVER_INPUTS) ||
         local->order > KPT_ORDER_START)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "delivery has an unknown flag or order");
     if (local->flags & (KPT_DELIVER_POINTS | KPT_DELIVER_RANGES) && local->order == KPT_ORDER_START)

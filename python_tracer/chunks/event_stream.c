@@ -94,15 +94,17 @@ static uint32_t usual_events(const kpti_stream *stream)
     return asked < MAX_EVENTS ? (uint32_t)asked : MAX_EVENTS;
 }
 
-/* Begins a chunk with space for OPEN, for BEFORE, if it is not NULL, and for events. The caller sets the limit. */
+/* Begins a chunk with space for OPEN, for BEFORE, if it is not NULL, and for events, WANTED at least. The caller sets
+ * the limit. */
 static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open,
-                              const kpti_open_at_end *before, uint64_t ticks)
+                              const kpti_open_at_end *before, uint32_t wanted, uint64_t ticks)
 {
     kpti_tracer *tracer = stream->tracer;
     uint32_t usual = usual_events(stream);
     uint32_t most_open =
         2 * open.count + 2 * open.answer_count + (before ? (uint32_t)before->count : 0);
-    uint32_t capacity = most_open <= usual / 2 ? usual : usual + most_open;
+    uint32_t needed = most_open + wanted;
+    uint32_t capacity = needed <= usual / 2 ? usual : usual + needed;
     const uint64_t begun = kpti_tracer_has_clock(tracer) ? kpti_ticks() : ticks;
     kpti_chunk *chunk = NULL;
     kpti_event *at;
@@ -185,7 +187,7 @@ void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const cha
         return; /* the thread already records its own calls */
     stream->run = tracer->run_count - 1;
     stream->sequence = 0;
-    if (!begin_chunk_locked(stream, open, NULL, run->start_ticks)) return;
+    if (!begin_chunk_locked(stream, open, NULL, 0, run->start_ticks)) return;
     if (kpti_budget_needs_open_stack(tracer)) find_open_locked(stream);
     kpti_stream_seal_locked(stream);
     stream->idle = kpti_open_digest(stream, open);
@@ -262,7 +264,7 @@ void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     stream->begun = now;
     stream->open_span_count = 0;
     atomic_store_explicit(&stream->ended, 0, memory_order_relaxed);
-    if (begin_chunk_locked(stream, open, before, ticks)) open_limit(stream);
+    if (begin_chunk_locked(stream, open, before, 0, ticks)) open_limit(stream);
 }
 
 void kpti_stream_close(kpti_stream *stream)
@@ -296,8 +298,9 @@ static const kpti_open_at_end *before_locked(const kpti_stream *stream)
     return stream->open_at_end_is_known && !stream->dropped ? &stream->open_at_end : NULL;
 }
 
-/* Begins a new chunk for a stream whose last chunk is full or sealed. Returns 1 on success. */
-static int refill(kpti_stream *stream, uint64_t *now)
+/* Begins a new chunk, with space for WANTED events, for a stream whose last chunk is full or sealed. Returns 1 on
+ * success. */
+static int refill(kpti_stream *stream, uint32_t wanted, uint64_t *now)
 {
     const int needs_open = kpti_budget_needs_open_stack(stream->tracer);
     kpti_open_stack open = {0};
@@ -309,7 +312,7 @@ static int refill(kpti_stream *stream, uint64_t *now)
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
         kpti_stream_seal_locked(stream);
         kpti_stream_guard_locked(stream);
-        begun = begin_chunk_locked(stream, open, before_locked(stream), ticks);
+        begun = begin_chunk_locked(stream, open, before_locked(stream), wanted, ticks);
     }
     kpti_tracing_unlock();
     kpti_open_frames_free(open);
@@ -335,7 +338,7 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
     const int is_full = (uintptr_t)at >= (uintptr_t)limit;
     kpti_assert(stream->thread == kpti_thread_self && kpti_thread_self->busy);
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
-    if (is_full && (stream->dropped % RETRY_EVERY || !refill(stream, ticks))) {
+    if (is_full && (stream->dropped % RETRY_EVERY || !refill(stream, 0, ticks))) {
         count_dropped(stream);
         return 0;
     }
@@ -353,10 +356,9 @@ int kpti_stream_make_space(kpti_stream *stream, uint32_t events, uint64_t *ticks
 {
     const kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
     const kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
-    kpti_assert(events < FIRST_EVENTS / 2);
     if (limit && at < limit && (size_t)(limit - at) > events) return 1;
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
-    if (!(stream->dropped % RETRY_EVERY) && refill(stream, ticks)) return 1;
+    if (!(stream->dropped % RETRY_EVERY) && refill(stream, events, ticks)) return 1;
     count_dropped(stream);
     return 0;
 }
@@ -377,6 +379,7 @@ void kpti_stream_free(kpti_stream *stream)
 {
     kpti_assert(!stream->first && !stream->later);
     kpti_open_at_end_free(&stream->open_at_end);
+    free(stream->inputs);
     free(stream);
 }
 

@@ -75,7 +75,7 @@ static inline void kpti_stream_append_plain(kpti_stream *stream, uint64_t plain)
     atomic_store_explicit(&stream->cursor, at + 1, memory_order_relaxed);
 }
 
-/* Makes sure that the current chunk has space for EVENTS more, fewer than a chunk has, beside the slack. Returns 0 if
+/* Makes sure that the current chunk has space for EVENTS more beside the slack. Returns 0 if
  * there is no memory, which is counted as a dropped event, or the stream has ended. *TICKS is updated as by append. */
 int kpti_stream_make_space(kpti_stream *stream, uint32_t events, uint64_t *ticks);
 

@@ -21,7 +21,7 @@ kpt_status kpti_sink_send_events(const kpt_chunk_sink *sink, const kpti_stream *
 {
     kpt_chunk out;
     KPT_INIT(&out);
-    out.format = stream->has_operators ? KPTI_CHUNK_FORMAT_OPERATORS : KPTI_CHUNK_FORMAT;
+    out.format = atomic_load_explicit(&stream->format, memory_order_relaxed);
     out.thread = stream->index;
     out.sequence = chunk->sequence;
     out.os_tid = stream->os_tid;

@@ -2,8 +2,10 @@
 
 #include "core/callstacks/function_table.h"
 #include "core/recording/operator_event.h"
+#include "core/recording/serialized/metadata_sections.h"
 #include "python_tracer/chunks/event_stream.h"
 #include "python_tracer/hooks/host_marks.h"
+#include "python_tracer/hooks/operator_inputs.h"
 #include "python_tracer/hooks/record_event.h"
 #include "python_tracer/state/stream_state.h"
 #include "python_tracer/state/thread_state.h"
@@ -85,9 +87,12 @@ static KPTI_HOT uint64_t begin_operator(kpti_stream *stream, const kpt_operator 
 {
     uint64_t now = now_of(stream);
     if (op->name >= KPTI_OPEN_SPAN) return 0;
-    if (has_wide(op) && !kpti_stream_make_space(stream, MAX_DETAILS, &now)) return 0;
+    if ((op->inputs.size || has_wide(op)) &&
+        !kpti_stream_make_space(stream, MAX_DETAILS + kpti_inputs_space(op->inputs), &now))
+        return 0;
     if (!kpti_stream_append(stream, op->name << KPTI_KIND_BITS | KPTI_EVENT_ENTER, &now)) return 0;
     append_details(stream, op, now);
+    if (op->inputs.size) kpti_inputs_append(stream, op->inputs);
     return token_of(stream, op->name);
 }
 
@@ -125,7 +130,9 @@ KPTI_HOT uint64_t kpti_operator_begin(kpti_tracer *tracer, const kpt_operator *o
     kpti_stream *stream = thread ? kpti_host_stream(thread, tracer) : NULL;
     uint64_t token = 0;
     if (stream) {
-        atomic_store_explicit(&stream->has_operators, 1, memory_order_relaxed);
+        if (!atomic_load_explicit(&stream->format, memory_order_relaxed))
+            atomic_store_explicit(&stream->format, KPTI_CHUNK_FORMAT_OPERATORS,
+                                  memory_order_relaxed);
         atomic_store_explicit(&stream->host_writes, 1, memory_order_relaxed);
         if (!stream->attached) stream->host_value = op->thread;
         token = op->text.size ? begin_range(tracer, stream, op) : begin_operator(stream, op);

@@ -56,17 +56,18 @@ typedef struct kpti_stream {
     uint32_t run;
     uint32_t index;         /* that of its kpt_thread: the number of older streams of the tracer */
     _Atomic uint32_t spans; /* not 0: has host spans; the owner writes it, snapshots read it */
-    _Atomic uint32_t has_operators; /* the same for operators and ranges of the host */
     _Atomic uint32_t
-        host_writes; /* the same for all that the host records, maybe without the GIL */
+        host_writes;         /* the same for all that the host records, maybe without the GIL */
+    _Atomic uint32_t format; /* the same: KPTI_CHUNK_FORMAT_* that its events need */
     uint32_t open_span_count;
     uint32_t open_spans[KPTI_OPEN_SPANS]; /* their numbers, the newest last; the owner's */
     /* What is open at the end of the last chunk, once that is sealed, if each chunk must begin with it and the
      * next one may be begun without the GIL. */
     kpti_open_at_end open_at_end;
     uint32_t open_at_end_is_known;
-    uint32_t sequence; /* of the next chunk */
-    uint64_t dropped;  /* events lost since the last chunk */
+    struct kpti_inputs_cache *inputs; /* of operators; NULL before the first ones; the owner's */
+    uint32_t sequence;                /* of the next chunk */
+    uint64_t dropped;                 /* events lost since the last chunk */
     _Atomic uint64_t dropped_total;
     uint64_t chunk_ns; /* when the last chunk began; for the guard */
     uint64_t os_tid;

@@ -14,11 +14,13 @@
 #include "writers/chrome/chrome_tasks.h"
 #include "writers/format/format.h"
 #include "writers/format/stats_text.h"
+#include "writers/operators/operator_inputs.h"
 
 typedef struct chrome {
     kpti_writer base;
     kpti_chrome_events events;
-    kpti_fragments names;   /* escaped; the note is the first line, or the scope of an operator */
+    /* escaped; the note is the first line, or the scope of an operator; inputs of operators as JSON */
+    kpti_fragments names;
     kpti_fragments threads; /* text between the name's end and the start time */
     kpti_chrome_notes notes;
     kpti_chrome_tasks tasks;
@@ -49,12 +51,17 @@ static char *put_rare_args(char *at, const kpt_activity *a, uint32_t first_line)
 static void put_operator(chrome *w, const kpt_activity *activity, kpti_fragment name,
                          kpti_fragment thread)
 {
+    const kpti_fragment none = {NULL, 0, 0};
     char rare[KPTI_CHROME_MAX_REST];
     kpt_activity a = *activity;
-    const char *end = put_rare_args(rare, &a, 0);
+    const kpti_fragment inputs = a.line ? kpti_fragments_get(&w->names, a.line, none) : none;
+    const char *end;
+    a.line = 0; /* of an operator, the index of its inputs */
+    end = put_rare_args(rare, &a, 0);
     kpti_chrome_node_take(&w->node, &a);
-    kpti_chrome_put_operator(&w->events, w->base.operators, &a, name.note, name, thread,
-                             (kpti_fragment){rare, (uint32_t)(end - rare), 0});
+    kpti_chrome_put_operator(
+        &w->events, w->base.operators, &a,
+        (kpti_chrome_operator){name, thread, {rare, (uint32_t)(end - rare), 0}, inputs});
 }
 
 static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
@@ -83,9 +90,19 @@ static void put_text(chrome *w, const char *text)
     kpti_out_put(&w->base.out, text, strlen(text));
 }
 
+/* The JSON of inputs is made once, since most operators have inputs that others have, too. */
+static kpt_status add_inputs(chrome *w, const kpt_name *name)
+{
+    char *begin = kpti_fragments_reserve(&w->names, kpti_inputs_json_bytes(name->function.size));
+    if (!begin) return KPT_E_MEMORY;
+    return kpti_fragments_set(&w->names, name->index, begin,
+                              (size_t)(kpti_inputs_json(begin, name->function) - begin), 0);
+}
+
 static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
 {
     chrome *w = (chrome *)writer;
+    if (name->flags & KPT_NAME_INPUTS) return add_inputs(w, name);
     /* Only Python functions have a line, and only operators have a scope. */
     return kpti_chrome_add_name(&w->names, name->index, kpti_shown_name(name),
                                 name->first_line + name->scope);
@@ -246,4 +263,4 @@ static kpt_status end_process(kpti_writer *writer)
 static const kpti_format_ops ops = {sizeof(chrome), begin, take_name, take_thread, take_call,
                                     take_point,     end,   release,   end_process, begin_process};
 
-const kpti_format kpti_format_chrome = {"Chrome JSON", ".json", KPT_ORDER_THREAD, &ops, 1};
+const kpti_format kpti_format_chrome = {"Chrome JSON", ".json", KPT_ORDER_THREAD, &ops, 1, 1};

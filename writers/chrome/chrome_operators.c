@@ -31,9 +31,10 @@ static char *put_ids(char *at, const kpt_activity *a)
 
 /* Most bytes of the Python function of a forward operator, as an argument. */
 enum { MAX_FORWARD = 64 + KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH };
-_Static_assert(KPTI_CHROME_MAX_NAME *KPTI_JSON_MAX_GROWTH + 2 * KPTI_CHROME_MAX_REST + MAX_FORWARD <
-                   KPTI_OUT_BUFFER_BYTES,
-               "an operator fits into the buffer");
+_Static_assert(KPTI_CHROME_MAX_NAME *KPTI_JSON_MAX_GROWTH + 2 * KPTI_CHROME_MAX_REST <
+                       KPTI_OUT_BUFFER_BYTES &&
+                   0 + MAX_FORWARD < KPTI_OUT_BUFFER_BYTES,
+               "an operator without its inputs fits into the buffer");
 
 static char *put_forward(char *at, kpti_operator_walk *walk, const kpt_activity *a)
 {
@@ -45,13 +46,12 @@ static char *put_forward(char *at, kpti_operator_walk *walk, const kpt_activity 
 }
 
 void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *walk,
-                              const kpt_activity *a, uint32_t scope, kpti_fragment name,
-                              kpti_fragment thread, kpti_fragment more)
+                              const kpt_activity *a, kpti_chrome_operator texts)
 {
     char *at = kpti_out_reserve(events->out,
-                                (size_t)name.size + more.size + KPTI_CHROME_MAX_REST + MAX_FORWARD);
-    at = kpti_fragment_put(put_category(at, a, scope), name);
-    at = kpti_fragment_put(at, thread);
+                                (size_t)texts.name.size + texts.more.size + KPTI_CHROME_MAX_REST);
+    at = kpti_fragment_put(put_category(at, a, texts.name.note), texts.name);
+    at = kpti_fragment_put(at, texts.thread);
     at = kpti_put_us_between(at, events->base_ns, a->start_ns);
     at = kpti_put_us_between(PUT(at, ",\"dur\":"), a->start_ns, a->end_ns);
     at = kpti_put_u64(PUT(at, ",\"args\":{\"Record function id\":"), a->value2);
@@ -64,11 +64,9 @@ void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *wa
         at = put_ids(at, a);
     }
     at = kpti_put_u64(PUT(at, ",\"Ev Idx\":"), events->next_index++);
-    if (more.size) {
-        memcpy(at, more.text, more.size);
-        at += more.size;
-    }
-    at = put_forward(at, walk, a);
+    kpti_out_wrote(events->out, kpti_put_bytes(at, texts.more.text, texts.more.size));
+    if (texts.inputs.size) kpti_out_put(events->out, texts.inputs.text, texts.inputs.size);
+    at = put_forward(kpti_out_reserve(events->out, MAX_FORWARD), walk, a);
     kpti_out_wrote(events->out, PUT(at, "}}"));
     if (walk && a->kind == KPT_KIND_OPERATOR) kpti_operator_walk_claim(walk, a);
 }

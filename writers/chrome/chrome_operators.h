@@ -22,11 +22,18 @@ typedef struct kpti_chrome_node {
 /* Gives A the numbers of NODE if it is the operator around it, or makes A the last node. */
 void kpti_chrome_node_take(kpti_chrome_node *node, kpt_activity *a);
 
-/* Writes A, with a comma before it. SCOPE is that of its name. MORE is added to its arguments: ",\"key\":value" or
- * nothing; so is the Python function of the forward operator, if A is a node of autograd and WALK is not NULL. */
+/* The texts of an operator or a range. */
+typedef struct kpti_chrome_operator {
+    kpti_fragment name; /* the note is its scope */
+    kpti_fragment thread;
+    kpti_fragment more;   /* is added to its arguments: ",\"key\":value" or nothing */
+    kpti_fragment inputs; /* the same, of any size */
+} kpti_chrome_operator;
+
+/* Writes A, with a comma before it. If A is a node of autograd and WALK is not NULL, it has the Python function of the
+ * forward operator. */
 void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *walk,
-                              const kpt_activity *a, uint32_t scope, kpti_fragment name,
-                              kpti_fragment thread, kpti_fragment more);
+                              const kpt_activity *a, kpti_chrome_operator texts);
 
 /* Writes an arrow from each forward operator to its node of autograd. */
 void kpti_chrome_put_links(kpti_writer *writer, const kpti_fragments *threads);

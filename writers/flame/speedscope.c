@@ -316,5 +316,5 @@ static void release(kpti_writer *writer)
 static const kpti_format_ops ops = {sizeof(speedscope), begin, take_name, take_thread, take_call,
                                     take_point,         end,   release,   NULL,        NULL};
 
-const kpti_format kpti_format_speedscope = {"speedscope", ".speedscope.json", KPT_ORDER_TIME, &ops,
-                                            0};
+const kpti_format kpti_format_speedscope = {
+    "speedscope", ".speedscope.json", KPT_ORDER_TIME, &ops, 0, 0};

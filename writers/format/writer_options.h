@@ -19,6 +19,7 @@ typedef struct kpti_format {
     uint32_t order;     /* KPT_ORDER_THREAD or KPT_ORDER_TIME */
     const struct kpti_format_ops *ops;
     int links_operators; /* its writer uses the walk of operators; making it takes a delivery of its own */
+    int has_inputs; /* its writer writes the inputs of operators */
 } kpti_format;
 
 typedef struct kpti_writer kpti_writer;

@@ -268,4 +268,4 @@ static const kpti_format_ops ops = {sizeof(kpti_perfetto),
                                     end_process,
                                     begin_process};
 
-const kpti_format kpti_format_perfetto = {"Perfetto", ".pftrace", KPT_ORDER_TIME, &ops, 0};
+const kpti_format kpti_format_perfetto = {"Perfetto", ".pftrace", KPT_ORDER_TIME, &ops, 0, 0};

@@ -232,4 +232,4 @@ static void release(kpti_writer *writer)
 static const kpti_format_ops ops = {sizeof(kpti_report), begin, take_name, take_thread, take_call,
                                     take_point,          end,   release,   NULL,        NULL};
 
-const kpti_format kpti_format_report = {"report", ".html", KPT_ORDER_TIME, &ops, 0};
+const kpti_format kpti_format_report = {"report", ".html", KPT_ORDER_TIME, &ops, 0, 0};

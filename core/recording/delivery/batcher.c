@@ -34,12 +34,13 @@ int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job)
     b->parts = (job->delivery->flags & KPT_DELIVER_PARTS) != 0;
     if (job->delivery->flags & KPT_DELIVER_POINTS) b->points |= KPTI_POINTS;
     if (job->delivery->flags & KPT_DELIVER_RANGES) b->points |= KPTI_RANGES;
-    kpti_range_names_init(&b->range_names, b->env, b->last_name + 1);
+    b->has_inputs = (job->delivery->flags & KPT_DELIVER_INPUTS) != 0;
+    kpti_host_texts_init(&b->texts, b->env, b->last_name + 1);
     b->capacity = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
-    /* Each activity adds at most one name and one thread. */
-    /* The first range adds two. */
-    b->name_capacity =
-        b->points & KPTI_RANGES ? b->capacity + 1 : smaller(b->capacity, b->last_name + 1);
+    /* Each activity adds at most one thread and one name, and one text if there are texts. */
+    b->name_capacity = b->points & KPTI_RANGES || b->has_inputs
+                           ? 2 * b->capacity
+                           : smaller(b->capacity, b->last_name + 1);
     b->thread_capacity = smaller(b->capacity, recording->track_count);
     b->activities = kpti_alloc(b->env, b->capacity * sizeof *b->activities);
     b->names = kpti_alloc(b->env, b->name_capacity * sizeof *b->names);
@@ -56,7 +57,7 @@ void kpti_batcher_free(kpti_batcher *b)
     kpti_free(b->env, b->notes, ((size_t)b->last_name + 1) * sizeof *b->notes);
     kpti_free(b->env, b->threads, b->thread_capacity * sizeof *b->threads);
     kpti_free(b->env, b->delivered_threads, b->recording->track_count);
-    kpti_range_names_free(&b->range_names);
+    kpti_host_texts_free(&b->texts);
 }
 
 #define STR(text)                \
@@ -90,11 +91,22 @@ static void describe(const kpti_batcher *b, uint32_t name, kpti_function_view *o
     if (!out->kind) out->kind = KPT_KIND_PYTHON;
 }
 
-kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t first_id,
+/* A kpti_inputs_fn. CTX is the batcher. */
+static uint32_t find_inputs(void *ctx, const kpti_event *events, uint32_t count)
+{
+    kpti_batcher *const b = ctx;
+    const uint32_t index = kpti_host_texts_find(&b->texts, events, count, KPTI_SCOPE_INPUTS);
+    if (!index) b->no_memory = 1;
+    return index;
+}
+
+kpti_replay *kpti_batcher_replay(kpti_batcher *b, uint32_t track, uint64_t first_id,
                                  kpti_parts parts)
 {
-    const kpti_cuts cuts = {b->parts ? parts : KPTI_PARTS_NONE, (b->points & KPTI_RANGES) != 0};
-    return kpti_replay_new(b->env, b->recording, track, first_id, &b->timebase, cuts);
+    const kpti_replay_options options = {b->parts ? parts : KPTI_PARTS_NONE,
+                                         (b->points & KPTI_RANGES) != 0,
+                                         b->has_inputs ? find_inputs : NULL, b};
+    return kpti_replay_new(b->env, b->recording, track, first_id, &b->timebase, options);
 }
 
 void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)
@@ -112,17 +124,29 @@ void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)
 void kpti_batcher_name_range(kpti_batcher *b, const kpt_activity *a, kpt_activity *out)
 {
     const uint32_t scope = (uint32_t)a->value1 & KPT_SCOPE_MAX;
-    const uint32_t count = a->line;
-    kpt_str text;
-    int is_new;
-    out->name = kpti_range_names_find(&b->range_names, (const kpti_event *)(uintptr_t)a->id, count,
-                                      scope, &text, &is_new);
+    const kpti_event *const events = (const kpti_event *)(uintptr_t)a->id;
+    const uint32_t index = kpti_host_texts_find(&b->texts, events, a->line, scope);
     out->id = 0;
     out->line = 0;
-    if (!out->name) out->name = b->range_begin_name; /* no memory */
-    if (is_new)
-        b->names[b->name_count++] =
-            (kpt_name){.index = out->name, .display = text, .function = text, .scope = scope};
+    if (!index) {
+        b->no_memory = 1;
+        return;
+    }
+    out->name = index;
+    kpti_batcher_add_text(b, index);
+}
+
+void kpti_batcher_add_text(kpti_batcher *b, uint32_t index)
+{
+    kpti_host_text *const text = kpti_host_texts_at(&b->texts, index);
+    const int is_name = text->scope != KPTI_SCOPE_INPUTS;
+    if (text->is_delivered) return;
+    text->is_delivered = 1;
+    b->names[b->name_count++] = (kpt_name){.index = index,
+                                           .display = is_name ? text->text : (kpt_str){0},
+                                           .function = text->text,
+                                           .scope = is_name ? text->scope : 0,
+                                           .flags = is_name ? 0 : KPT_NAME_INPUTS};
     kpti_assert(b->name_count <= b->name_capacity);
 }
 
@@ -186,6 +210,8 @@ int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint
         a->kind = (uint16_t)note.kind;
         if (a->name == b->range_begin_name)
             kpti_batcher_name_range(b, a, a);
+        else if (b->has_inputs && kpti_batcher_has_inputs(a, note))
+            kpti_batcher_add_text(b, a->line);
         else
             a->line = kpti_batcher_line(a, note);
     }

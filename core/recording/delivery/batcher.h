@@ -2,14 +2,14 @@
  * A batch is sent to the sink when it is full, and at the end.
  *
  * A function's name index is its id. Garbage collections, points and ranges have the next indices (replay_types.h).
- * The name of a range is a text in its events; the texts of a delivery get the indices after these, as they are
- * met. */
+ * The name of a range is a text in its events, and so are the inputs of an operator; the texts of a delivery get the
+ * indices after these, as they are met. */
 #ifndef KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 #define KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 
 #include "core/base/assert.h"
 #include "core/recording/delivery/delivery_job.h"
-#include "core/recording/delivery/range_names.h"
+#include "core/recording/delivery/host_texts.h"
 #include "core/recording/replay/replay.h"
 
 /* The kind and line of a name, by name index. kind is 0 until the name is delivered. */
@@ -42,8 +42,10 @@ typedef struct kpti_batcher {
     uint32_t gc_name;
     uint32_t point_name;
     uint32_t range_begin_name;
-    uint32_t last_name; /* the last index that is not of a range's text */
-    kpti_range_names range_names;
+    uint32_t last_name; /* the last index that is not of a text */
+    kpti_host_texts texts;
+    int has_inputs;             /* inputs of operators are delivered */
+    int no_memory;              /* for a text; ends the delivery */
     unsigned points;            /* of KPTI_POINTS and KPTI_RANGES, those that are delivered */
     int parts;                  /* calls that are cut continue in a second part */
     uint8_t *delivered_threads; /* by track */
@@ -62,7 +64,7 @@ void kpti_batcher_free(kpti_batcher *b);
 
 /* Makes a replay of a track with the delivery's clock; PARTS applies only if the delivery has
  * KPT_DELIVER_PARTS. Returns NULL if there is no memory. */
-kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t first_id,
+kpti_replay *kpti_batcher_replay(kpti_batcher *b, uint32_t track, uint64_t first_id,
                                  kpti_parts parts);
 
 /* Sends the current batch to the sink. Returns b->status. */
@@ -111,6 +113,8 @@ typedef struct kpti_altered {
 void kpti_batcher_add_name(kpti_batcher *b, uint32_t name);
 /* Replaces the name of OUT, the begin of a range, which is A in the replay, by that of its text. */
 void kpti_batcher_name_range(kpti_batcher *b, const kpt_activity *a, kpt_activity *out);
+/* Delivers the text with INDEX, unless it was delivered before. */
+void kpti_batcher_add_text(kpti_batcher *b, uint32_t index);
 static inline kpti_name_note kpti_batcher_note(kpti_batcher *b, uint32_t name)
 {
     if (__builtin_expect(!b->notes[name].kind, 0)) kpti_batcher_add_name(b, name);
@@ -125,6 +129,12 @@ void kpti_batcher_add_thread(kpti_batcher *b, uint32_t track);
 static inline uint32_t kpti_batcher_line(const kpt_activity *a, kpti_name_note note)
 {
     return a->line || a->flags & KPT_ACTIVITY_BEGAN_BEFORE ? a->line : note.first_line;
+}
+
+/* Returns whether A, whose name has NOTE, has inputs: the line of an operator is the index of a text. */
+static inline int kpti_batcher_has_inputs(const kpt_activity *a, kpti_name_note note)
+{
+    return note.kind == KPT_KIND_OPERATOR && a->line;
 }
 
 /* Adds one activity. Returns 0 if the delivery is over; b->status has the reason. It reads nothing back from
@@ -149,6 +159,8 @@ static inline int kpti_batcher_add(kpti_batcher *b, kpti_altered altered)
     out->kind = (uint16_t)note.kind;
     out->line = kpti_batcher_line(a, note);
     if (__builtin_expect(a->name == b->range_begin_name, 0)) kpti_batcher_name_range(b, a, out);
+    if (__builtin_expect(b->has_inputs, 0) && kpti_batcher_has_inputs(a, note))
+        kpti_batcher_add_text(b, a->line);
     return b->count < b->capacity || kpti_batcher_send(b) == KPT_OK;
 }
 

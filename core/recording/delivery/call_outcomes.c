@@ -85,7 +85,7 @@ static int add_all(kpti_call_outcomes *o, const kpti_batcher *b, kpti_replay *re
     return fine && left == KPTI_FILLED_ALL;
 }
 
-int kpti_call_outcomes_prepass(kpti_call_outcomes *o, const kpti_batcher *b, uint32_t track,
+int kpti_call_outcomes_prepass(kpti_call_outcomes *o, kpti_batcher *b, uint32_t track,
                                int with_ends)
 {
     kpti_replay *replay;

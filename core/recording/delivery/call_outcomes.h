@@ -35,7 +35,7 @@ typedef struct kpti_call_outcomes {
 
 /* Replays TRACK of the batcher's recording. Returns 0 if there is no memory. The caller must call
  * kpti_call_outcomes_free in any case; zeroed outcomes are valid for it. */
-int kpti_call_outcomes_prepass(kpti_call_outcomes *outcomes, const kpti_batcher *b, uint32_t track,
+int kpti_call_outcomes_prepass(kpti_call_outcomes *outcomes, kpti_batcher *b, uint32_t track,
                                int with_ends);
 void kpti_call_outcomes_free(kpti_call_outcomes *outcomes);
 

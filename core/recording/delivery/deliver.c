@@ -71,9 +71,10 @@ kpt_status kpti_deliver(kpti_delivery_job *job, kpti_error *error)
     if (fine)
         fine = job->delivery->order == KPT_ORDER_THREAD ? deliver_threads(&b, &job->repairs)
                                                         : kpti_merge(&b, &job->repairs);
-    status = fine ? kpti_batcher_send(&b)
-                  : kpti_fail(error, KPT_E_MEMORY,
-                              "delivery: no memory; the sink may have received some of the events");
+    status = fine && !b.no_memory
+                 ? kpti_batcher_send(&b)
+                 : kpti_fail(error, KPT_E_MEMORY,
+                             "delivery: no memory; the sink may have received some of the events");
     kpti_batcher_free(&b);
     return status;
 }

@@ -78,8 +78,7 @@ int kpti_thread_cursor_move_slow(kpti_thread_cursor *c)
     return 1;
 }
 
-int kpti_thread_cursor_begin(kpti_thread_cursor *c, const kpti_batcher *b, uint32_t track,
-                             unsigned what)
+int kpti_thread_cursor_begin(kpti_thread_cursor *c, kpti_batcher *b, uint32_t track, unsigned what)
 {
     c->b = b;
     c->what = what;

@@ -28,7 +28,7 @@ typedef struct kpti_thread_cursor {
     /* ids of the open calls, by depth; a hidden call has KPTI_THREAD_CURSOR_HIDDEN and the id of an earlier part */
     uint64_t *ids;
     uint64_t id_capacity;
-    const kpti_batcher *b;
+    kpti_batcher *b;
     kpti_replay *replay;
     kpti_call_outcomes outcomes;
     uint64_t gcs; /* collections begun so far */
@@ -54,7 +54,7 @@ static inline void kpti_thread_cursor_set(kpti_thread_cursor *cursor, kpt_activi
 /* Initialises the cursor, which must be zeroed, for TRACK, and moves it to the first activity. With KPTI_BEGINS
  * alone, each call is one complete activity at its begin. With KPTI_ENDS too, it is a begin and an end. Returns
  * 0 if there is no memory. The caller must call kpti_thread_cursor_end in any case. */
-int kpti_thread_cursor_begin(kpti_thread_cursor *cursor, const kpti_batcher *b, uint32_t track,
+int kpti_thread_cursor_begin(kpti_thread_cursor *cursor, kpti_batcher *b, uint32_t track,
                              unsigned what);
 /* Frees the cursor's memory and adds the repairs of its replay to *REPAIRS. */
 void kpti_thread_cursor_end(kpti_thread_cursor *cursor, uint64_t *repairs);

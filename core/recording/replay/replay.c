@@ -38,7 +38,7 @@ static int plan_cuts(kpti_replay *first, kpti_span_clamps *clamps, int has_range
     kpti_filled left = KPTI_FILLED_MORE;
     if (!first) return 0;
     first->plan = clamps;
-    first->cuts.has_ranges = has_ranges;
+    first->options.has_ranges = has_ranges;
     while (left == KPTI_FILLED_MORE)
         left = kpti_replay_fill(first, KPTI_ENDS, unused, BLOCK, &count);
     kpti_replay_free(first);
@@ -46,14 +46,16 @@ static int plan_cuts(kpti_replay *first, kpti_span_clamps *clamps, int has_range
 }
 
 kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recording, uint32_t track,
-                             uint64_t first_id, const kpti_timebase *timebase, kpti_cuts cuts)
+                             uint64_t first_id, const kpti_timebase *timebase,
+                             kpti_replay_options options)
 {
     kpti_replay *r = new_plain(env, recording, track, first_id, timebase);
-    if (!r || !recording->tracks[track].spans) return r;
+    if (!r) return NULL;
+    r->options = options;
+    if (!recording->tracks[track].spans) return r;
     r->clamps.env = env;
-    r->cuts = cuts;
     if (plan_cuts(new_plain(env, recording, track, first_id, timebase), &r->clamps,
-                  cuts.has_ranges))
+                  options.has_ranges))
         return r;
     kpti_replay_free(r);
     return NULL;

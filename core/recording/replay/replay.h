@@ -28,7 +28,8 @@
 
 /* Makes a replay of one track, with memory from ENV. Returns NULL if there is no memory. */
 kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recording, uint32_t track,
-                             uint64_t first_id, const kpti_timebase *timebase, kpti_cuts cuts);
+                             uint64_t first_id, const kpti_timebase *timebase,
+                             kpti_replay_options options);
 void kpti_replay_free(kpti_replay *replay);
 
 /* Writes the next activities, at most CAPACITY; *COUNT receives how many. They are in time order. WHAT, the same in

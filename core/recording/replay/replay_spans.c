@@ -76,7 +76,7 @@ kpti_step kpti_replay_begin_span(kpti_replay *r, int64_t ns, uint32_t flags)
     end = read_range(r, r->at + 1);
     number = (uint32_t)r->range.value0;
     is_range = r->range.line > 0;
-    if (is_range && !r->cuts.has_ranges) {
+    if (is_range && !r->options.has_ranges) {
         /* Its end finds no open span with its number. */
     } else if (r->plan) {
         if (!kpti_span_clamps_scan(r->plan, number, r->next_id)) return KPTI_STEP_NO_MEMORY;
@@ -184,7 +184,7 @@ void kpti_replay_end_all_spans(kpti_replay *r)
 static kpti_step end_cut(kpti_replay *r)
 {
     r->cutting = NULL;
-    if (r->cuts.parts) r->suspended_above = r->floor < r->stack.top ? r->floor : NULL;
+    if (r->options.parts) r->suspended_above = r->floor < r->stack.top ? r->floor : NULL;
     kpti_replay_go_on(r);
     kpti_replay_mark_from(r, r->floor);
     return KPTI_STEP_NONE;
@@ -212,7 +212,7 @@ kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record)
     r->cut = *call;
     r->cut.end_ns = r->close_ns;
     r->cut.flags |= KPT_ACTIVITY_CLAMPED;
-    if (r->cuts.parts)
+    if (r->options.parts)
         call->flags = KPT_ACTIVITY_CONTINUED |
                       (call->flags &
                        (KPT_ACTIVITY_WATCHED | KPT_ACTIVITY_BEGAN_BEFORE | KPTI_CALL_HAS_VALUES));
@@ -247,7 +247,7 @@ kpti_step kpti_replay_resume_one(kpti_replay *r, kpti_call_record **record)
 {
     kpti_call_record *call = ++r->suspended_above;
     call->start_ns = r->resume_ns;
-    if (r->cuts.parts == KPTI_PARTS_NUMBERED) call->id = r->next_id++;
+    if (r->options.parts == KPTI_PARTS_NUMBERED) call->id = r->next_id++;
     if (call == r->resume_last) r->resume_last = NULL;
     if (call == r->stack.top) r->suspended_above = NULL;
     if (!r->resume_last) kpti_replay_go_on(r);

@@ -71,7 +71,7 @@ struct kpti_replay {
 
     /* Calls in parts: the calls above suspended_above were cut and have not continued yet; NULL if there are
      * none. While they are resumed: the lowest of them is next, up to resume_last, at resume_ns. */
-    kpti_cuts cuts;
+    kpti_replay_options options;
     kpti_call_record *suspended_above;
     kpti_call_record *resume_last; /* NULL: no call is being resumed */
     int64_t resume_ns;

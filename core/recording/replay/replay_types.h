@@ -53,10 +53,16 @@ typedef enum kpti_parts {
     KPTI_PARTS_NUMBERED = 2 /* the same, but each part has an id of its own, in pre-order */
 } kpti_parts;
 
-/* What a replay does with the host's spans and ranges. */
-typedef struct kpti_cuts {
+/* Returns the index of a name for the inputs that COUNT TEXT events from EVENTS on spell, or 0 if there is no memory. */
+typedef uint32_t (*kpti_inputs_fn)(void *ctx, const kpti_event *events, uint32_t count);
+
+/* What a replay does with the host's spans, ranges and operators. */
+typedef struct kpti_replay_options {
     kpti_parts parts;
     int has_ranges; /* ranges are reported, and calls that would cross them are cut; else they are skipped */
-} kpti_cuts;
+    kpti_inputs_fn
+        inputs; /* the line of an operator is what it returns; NULL: operators have none */
+    void *inputs_ctx;
+} kpti_replay_options;
 
 #endif

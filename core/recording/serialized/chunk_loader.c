@@ -241,12 +241,12 @@ static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error
 
 static kpt_status take_chunk(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
 {
-    if (chunk->format > KPTI_CHUNK_FORMAT_OPERATORS)
+    if (chunk->format > KPTI_CHUNK_FORMAT_NEWEST)
         return kpti_fail(
             error, KPT_E_UNSUPPORTED,
             "the recording has format %u, but this version of kpytrace reads formats up to %d: "
             "use the version that made it, or a newer one",
-            chunk->format, KPTI_CHUNK_FORMAT_OPERATORS);
+            chunk->format, KPTI_CHUNK_FORMAT_NEWEST);
     if (chunk->size_bytes && (!chunk->data || (uintptr_t)chunk->data % sizeof(kpti_event)))
         return kpti_fail(error, KPT_E_INVALID, "a chunk's data is NULL, or not aligned to 8 bytes");
     if (!extend(r->env, &r->chunks, r->chunks.count + 1, sizeof *chunk)) return no_memory(error);

@@ -13,9 +13,14 @@
 #include "core/recording/clock.h"
 #include "core/recording/recording.h"
 
-/* Version of the events in chunks and of the tables. A build can replay chunks up to its newest one. Recordings without
- * operators have the first one, so that older builds can replay them. */
-enum { KPTI_CHUNK_FORMAT = 0, KPTI_CHUNK_FORMAT_OPERATORS = 1 };
+/* Version of the events in chunks and of the tables. A build can replay chunks up to its newest one. A chunk
+ * has the first one that suffices for it, so that older builds can replay it. */
+enum {
+    KPTI_CHUNK_FORMAT = 0,
+    KPTI_CHUNK_FORMAT_OPERATORS = 1,
+    KPTI_CHUNK_FORMAT_INPUTS = 2, /* operators have inputs */
+    KPTI_CHUNK_FORMAT_NEWEST = KPTI_CHUNK_FORMAT_INPUTS
+};
 
 enum {
     KPTI_METADATA_RUN = 1,   /* u32 number, u32 0; u64 start and stop ticks, stop 0 while it runs */

@@ -164,9 +164,10 @@ static kpt_status add_source(kpti_merge *m, kpti_session *s, const kpti_source *
     if (status == KPT_OK) status = begin_part(m, s, part, notes, &gpu, &operators, error);
     m->part = part;
     if (status == KPT_OK)
-        status = kpti_source_deliver(from, m->choice.format->order, KPTI_WITH_RANGES,
-                                     is_shifted ? shift_batch : kpti_writer_batch,
-                                     is_shifted ? (void *)m : (void *)m->writer, error);
+        status =
+            kpti_source_deliver(from, m->choice.format->order, kpti_extent_of(m->choice.format),
+                                is_shifted ? shift_batch : kpti_writer_batch,
+                                is_shifted ? (void *)m : (void *)m->writer, error);
     if (status == KPT_OK) add_stats(m, &from->tracer);
     /* The notes, the log and the walk are freed next, also if the part failed. */
     if (m->writer && kpti_writer_end_process(m->writer) != KPT_OK)

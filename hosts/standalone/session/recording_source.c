@@ -111,8 +111,10 @@ kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_ext
     delivery.order = order;
     /* A plugin of ABI 1.0 delivers no points, one of 1.1 no ranges. */
     if (from->notes->count && kpti_has_chunks(&from->tracer)) delivery.flags = KPT_DELIVER_POINTS;
-    if (extent == KPTI_WITH_RANGES && kpti_has_operators(&from->tracer))
+    if (extent >= KPTI_WITH_RANGES && kpti_has_operators(&from->tracer))
         delivery.flags |= KPT_DELIVER_RANGES | KPT_DELIVER_PARTS;
+    if (extent == KPTI_WITH_INPUTS && kpti_has_operators(&from->tracer) && from->may_have_operators)
+        delivery.flags |= KPT_DELIVER_INPUTS;
     delivery.sink = from->file ? pass_on : sink;
     delivery.sink_ctx = from->file ? &through : sink_ctx;
     status = from->tracer.ops->snapshot(from->tracer.self, &delivery);

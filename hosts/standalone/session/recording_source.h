@@ -28,8 +28,15 @@ void kpti_source_end(kpti_source *from);
 /* What a delivery has beside the calls and the points of notes. */
 typedef enum kpti_extent {
     KPTI_CALLS_ONLY = 0,
-    KPTI_WITH_RANGES = 1 /* the host's ranges, and calls that would cross them in parts */
+    KPTI_WITH_RANGES = 1, /* the host's ranges, and calls that would cross them in parts */
+    KPTI_WITH_INPUTS = 2  /* the same, and the inputs of the host's operators */
 } kpti_extent;
+
+/* Returns what a writer of FORMAT takes. */
+static inline kpti_extent kpti_extent_of(const kpti_format *format)
+{
+    return format->has_inputs ? KPTI_WITH_INPUTS : KPTI_WITH_RANGES;
+}
 
 /* Delivers the whole recording to SINK. */
 kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_extent extent,

@@ -218,7 +218,7 @@ static kpt_status write_walked(kpti_session *s, const kpti_source *from, kpti_op
     status = kpti_writer_open(choice.format, path, &options, &writer, &result);
     if (status == KPT_OK) {
         error->text[0] = 0;
-        status = kpti_source_deliver(from, choice.format->order, KPTI_WITH_RANGES,
+        status = kpti_source_deliver(from, choice.format->order, kpti_extent_of(choice.format),
                                      kpti_writer_batch, writer, error);
         KPT_INIT(&stats);
         (void)from->tracer.ops->get_stats(from->tracer.self, &stats);

@@ -31,9 +31,10 @@ std::atomic<size_t> active_end{0};
 
 // What a pair of callbacks asks torch for.
 enum class Detail {
-    NONE,  // there is no pair
-    NAMES, // for tracers only
-    VALUES // also the inputs and outputs, and numbers of operators
+    NONE,   // there is no pair
+    NAMES,  // for tracers only
+    INPUTS, // the same, with inputs
+    VALUES  // also the inputs and outputs, and numbers of operators
 };
 
 // Acquired only by the functions that begin and end. torch's own lock is acquired under it.
@@ -153,13 +154,14 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
 }
 
 // For tracers only.
+template <Detail detail>
 [[gnu::hot]] std::unique_ptr<at::ObserverContext>
 begin_traced_operator(const at::RecordFunction &function)
 {
-    if (active_detail.load(std::memory_order_relaxed) != Detail::NAMES) return nullptr;
+    if (active_detail.load(std::memory_order_relaxed) != detail) return nullptr;
     try {
         std::unique_ptr<OpContext> begun(new OpContext); // not zeroed
-        trace_begin(function, begun->traced);
+        trace_begin(function, begun->traced, detail == Detail::INPUTS);
         return begun;
     } catch (const std::exception &) { // no memory; the operator continues
         return nullptr;
@@ -178,7 +180,7 @@ begin_traced_operator(const at::RecordFunction &function)
     try {
         Reporter &here = Reporter::here();
         std::unique_ptr<OpContext> begun(new OpContext); // not zeroed
-        trace_begin(function, begun->traced);
+        trace_begin(function, begun->traced, true);
         if (!end) return begun;
         Called &called = called_of(function);
         // Capturing the stack may run other operators, and CALLED may then belong to one of them.
@@ -232,10 +234,13 @@ at::CallbackHandle add_callbacks(Detail detail)
 {
     using Scope = at::RecordScope;
     const bool values = detail == Detail::VALUES;
+    const bool inputs = detail == Detail::INPUTS;
     return at::addGlobalCallback(
-        at::RecordFunctionCallback(values ? begin_operator : begin_traced_operator,
+        at::RecordFunctionCallback(values   ? begin_operator
+                                   : inputs ? begin_traced_operator<Detail::INPUTS>
+                                            : begin_traced_operator<Detail::NAMES>,
                                    values ? end_operator : end_traced_operator)
-            .needsInputs(values)
+            .needsInputs(values || inputs)
             .needsOutputs(values)
             .needsIds(values)
             .scopes({Scope::FUNCTION, Scope::BACKWARD_FUNCTION, Scope::TORCHSCRIPT_FUNCTION,
@@ -253,9 +258,10 @@ void remove_callbacks(at::CallbackHandle handle)
 // removed, and passes operators on as soon as the old one does not.
 void update_callbacks_locked()
 {
-    const Detail wanted = active_end         ? Detail::VALUES
-                          : has_op_tracers() ? Detail::NAMES
-                                             : Detail::NONE;
+    const Detail wanted = active_end                 ? Detail::VALUES
+                          : op_tracers_want_inputs() ? Detail::INPUTS
+                          : has_op_tracers()         ? Detail::NAMES
+                                                     : Detail::NONE;
     const at::CallbackHandle old = callback_handle;
     if (wanted == active_detail) return;
     callback_handle = wanted == Detail::NONE ? at::INVALID_CALLBACK_HANDLE : add_callbacks(wanted);
@@ -326,11 +332,11 @@ void end_observing(const PluginObserver &observer)
     update_callbacks_locked();
 }
 
-bool begin_tracing_ops(const kpt_tracer &tracer)
+bool begin_tracing_ops(const kpt_tracer &tracer, bool with_inputs)
 {
     prepare_callbacks();
     std::lock_guard<std::mutex> guard(active_lock);
-    if (!add_op_tracer(tracer)) return false;
+    if (!add_op_tracer(tracer, with_inputs)) return false;
     update_callbacks_locked();
     return true;
 }

@@ -1,6 +1,6 @@
 // op_callbacks.h: passes the operators that torch reports to the running observers, and to the tracers that record
-// operators (op_tracers.h). One pair of callbacks serves all of them. It is registered while at least one runs. While no
-// observer runs, it does not ask torch for the inputs and outputs, which would cost more than the rest.
+// operators (op_tracers.h). One pair of callbacks serves all of them. It is registered while at least one runs. It asks
+// torch for the inputs and outputs only if one of them needs these, since they cost more than the rest.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLBACKS_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLBACKS_H
 
@@ -17,7 +17,7 @@ bool begin_observing(const PluginObserver &observer);
 void end_observing(const PluginObserver &observer);
 
 // The same for a tracer. When end_tracing_ops returns, no thread is inside a call for TRACER.
-bool begin_tracing_ops(const kpt_tracer &tracer);
+bool begin_tracing_ops(const kpt_tracer &tracer, bool with_inputs);
 void end_tracing_ops(kpt_handle tracer);
 
 } // namespace kpytrace

@@ -127,19 +127,21 @@ PyObject *forget_tensor(PyObject *, PyObject *tensor)
 }
 
 PyDoc_STRVAR(trace_operators_doc,
-             "trace_operators(ops, tracer): from now on the tracer records operators");
+             "trace_operators(ops, tracer, inputs): from now on the tracer records operators, "
+             "with their inputs if INPUTS");
 PyObject *trace_operators(PyObject *, PyObject *args)
 {
     unsigned long long ops;
     unsigned long long self;
     kpt_tracer tracer;
+    int inputs;
     bool began;
-    if (!PyArg_ParseTuple(args, "KK", &ops, &self)) return nullptr;
+    if (!PyArg_ParseTuple(args, "KKp", &ops, &self, &inputs)) return nullptr;
     KPT_INIT(&tracer);
     tracer.ops = reinterpret_cast<const kpt_tracer_ops *>(static_cast<uintptr_t>(ops));
     tracer.self = self;
     Py_BEGIN_ALLOW_THREADS // a thread inside a callback may wait for the GIL
-        began = begin_tracing_ops(tracer);
+        began = begin_tracing_ops(tracer, inputs != 0);
     Py_END_ALLOW_THREADS return PyBool_FromLong(began);
 }
 

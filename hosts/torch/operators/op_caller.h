@@ -9,6 +9,7 @@
 
 #include "hosts/torch/common/hash.h"
 #include "hosts/torch/common/thread_local_ptr.h"
+#include "hosts/torch/operators/op_inputs.h"
 
 namespace kpytrace
 {
@@ -57,6 +58,11 @@ class OpCaller
         return numbered_[address_hash(key) >> (64 - NUMBERED_BITS)];
     }
 
+    OpInputs &inputs()
+    {
+        return inputs_;
+    }
+
     // Call it before a tracer is added.
     static void prepare();
     // After a tracer was removed: waits until no other thread is inside a call that may use it. The calling thread may
@@ -77,6 +83,7 @@ class OpCaller
     std::atomic<uint32_t> depth_{0};
     std::atomic<uint32_t> entries_{0}; // how often it entered from outside
     std::array<Numbered, 1 << NUMBERED_BITS> numbered_;
+    OpInputs inputs_;
 };
 
 // Is inside as long as it lives.

@@ -17,6 +17,7 @@ namespace
 {
 
 std::array<std::atomic<kpt_handle>, MAX_OP_TRACERS> op_tracers{};
+std::atomic<uint32_t> with_inputs{0};    // the slots whose tracers receive inputs, as bits
 std::atomic<uint32_t> op_tracers_end{0}; // slots from here on are 0
 std::atomic<const kpt_tracer_ops *> op_tracer_ops{
     nullptr};               // all tracers are of one plugin and have the same
@@ -50,6 +51,7 @@ kpt_operator operator_of(const at::RecordFunction &function)
     op.forward_thread = function.forwardThreadId();
     op.record_id = function.handle();
     op.thread = function.threadId();
+    op.inputs = {};
     return op;
 }
 
@@ -69,9 +71,47 @@ kpt_operator operator_of(const at::RecordFunction &function)
     if (op.name && called.key == function.name()) known = {called.key, op.name, check};
 }
 
+// Returns the inputs of FUNCTION itself. A boxed call has the whole stack.
+at::ArrayRef<const c10::IValue> own_inputs(const at::RecordFunction &function)
+{
+    const auto given = function.inputs();
+    const size_t count = called_of(function).inputs;
+    return given.size() > count ? given.slice(given.size() - count) : given;
+}
+
+// The inputs of an operator, as bytes. They are those of the thread, unless it encodes the inputs of an operator around
+// this one, which began while a tracer ran Python.
+class UsedInputs
+{
+  public:
+    UsedInputs(OpCaller &caller, const at::RecordFunction &function, bool are_wanted)
+        : buffer_(caller.inputs().in_use ? own_ : caller.inputs())
+    {
+        if (!are_wanted || is_range(function)) return;
+        bytes_ = buffer_.encode(own_inputs(function));
+        buffer_.in_use = true;
+    }
+    ~UsedInputs()
+    {
+        if (bytes_.data) buffer_.in_use = false;
+    }
+    UsedInputs(const UsedInputs &) = delete;
+    UsedInputs &operator=(const UsedInputs &) = delete;
+
+    kpt_str bytes() const
+    {
+        return bytes_;
+    }
+
+  private:
+    OpInputs own_;
+    OpInputs &buffer_;
+    kpt_str bytes_{};
+};
+
 } // namespace
 
-bool add_op_tracer(const kpt_tracer &tracer)
+bool add_op_tracer(const kpt_tracer &tracer, bool wants_inputs)
 {
     if (!KPT_HAS(tracer.ops, kpt_tracer_ops, end_operator)) return false;
     OpCaller::prepare();
@@ -79,6 +119,7 @@ bool add_op_tracer(const kpt_tracer &tracer)
     for (uint32_t i = 0; i < MAX_OP_TRACERS; i++) {
         if (op_tracers[i]) continue;
         op_tracer_ops = tracer.ops;
+        if (wants_inputs) with_inputs |= 1U << i;
         op_tracers[i] = tracer.self;
         op_tracers_end = std::max(op_tracers_end.load(), i + 1);
         return true;
@@ -89,8 +130,11 @@ bool add_op_tracer(const kpt_tracer &tracer)
 void remove_op_tracer(kpt_handle tracer)
 {
     std::lock_guard<std::mutex> guard(op_tracers_lock);
-    for (auto &slot : op_tracers)
-        if (slot == tracer) slot = 0;
+    for (uint32_t i = 0; i < MAX_OP_TRACERS; i++) {
+        if (op_tracers[i] != tracer) continue;
+        op_tracers[i] = 0;
+        with_inputs &= ~(1U << i);
+    }
     while (op_tracers_end && !op_tracers[op_tracers_end - 1])
         op_tracers_end--;
     OpCaller::wait_for_others();
@@ -101,8 +145,14 @@ bool has_op_tracers()
     return op_tracers_end.load(std::memory_order_relaxed) != 0;
 }
 
+bool op_tracers_want_inputs()
+{
+    return with_inputs.load(std::memory_order_relaxed) != 0;
+}
+
 void op_tracers_forked()
 {
+    with_inputs = 0;
     for (auto &slot : op_tracers)
         slot = 0;
     op_tracers_end = 0;
@@ -110,11 +160,12 @@ void op_tracers_forked()
     new (&op_tracers_lock) std::mutex;
 }
 
-[[gnu::hot]] void trace_begin(const at::RecordFunction &function, TracedOp &out)
+[[gnu::hot]] void trace_begin(const at::RecordFunction &function, TracedOp &out, bool has_inputs)
 {
     if (!has_op_tracers()) return;
     OpCaller &caller = OpCaller::here();
     const InOpCall inside(caller);
+    const UsedInputs inputs(caller, function, has_inputs && op_tracers_want_inputs());
     const uint64_t removals = operator_removals.load(std::memory_order_acquire);
     const uint32_t check =
         static_cast<uint32_t>(removals << 8) | static_cast<uint8_t>(function.scope());
@@ -128,6 +179,8 @@ void op_tracers_forked()
         uint64_t token = 0;
         if (!tracer) continue;
         if (!op.name && !op.text.size) name_op(function, tracer, check, known, op);
+        op.inputs =
+            with_inputs.load(std::memory_order_relaxed) >> i & 1 ? inputs.bytes() : kpt_str{};
         if (op_tracer_ops.load(std::memory_order_acquire)->begin_operator(tracer, &op, &token) ==
                 KPT_OK &&
             token)

@@ -24,16 +24,19 @@ struct TracedOp {
     std::array<One, MAX_OP_TRACERS> tokens; // the first COUNT are valid
 };
 
-// From now on TRACER receives operators. Returns false if it can't, or if there are as many tracers as possible.
-bool add_op_tracer(const kpt_tracer &tracer);
+// From now on TRACER receives operators, with their inputs if WITH_INPUTS. Returns false if it can't, or if there are as
+// many tracers as possible.
+bool add_op_tracer(const kpt_tracer &tracer, bool with_inputs);
 // TRACER receives no more operators, and no thread is inside a call for it.
 void remove_op_tracer(kpt_handle tracer);
 bool has_op_tracers();
+// Returns whether a tracer receives inputs.
+bool op_tracers_want_inputs();
 // In the child of a fork, the parent's tracers have ended.
 void op_tracers_forked();
 
-// Passes the begin or the end of an operator to the tracers.
-void trace_begin(const at::RecordFunction &function, TracedOp &out);
+// Passes the begin or the end of an operator to the tracers. HAS_INPUTS: FUNCTION has its inputs.
+void trace_begin(const at::RecordFunction &function, TracedOp &out, bool has_inputs);
 void trace_end(const TracedOp &op);
 
 } // namespace kpytrace

@@ -41,6 +41,7 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
                               of threads without Python. torch may be imported before or later. The first time,
                               a C++ compiler makes a shim for this torch; without one, a line on stderr gives the
                               reason, and the trace continues
+    torch="shapes"            the same, with the sizes, types, strides and values of the operators' inputs
     tasks=False               give asyncio's tasks no tracks of their own
     max_events=N              record at most so many events (a call has two)
     max_bytes="64MB"          keep at most so many bytes in memory

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         this_thread: bool
         gc: bool
         gpu: Union[bool, str]
-        torch: bool
+        torch: Union[bool, Literal["shapes"]]
         tasks: bool
         max_events: int
         max_bytes: Union[int, str]
@@ -62,6 +62,16 @@ def _switch(value: object) -> bool:
     if isinstance(value, str) and value.lower() in _SWITCHES:
         return _SWITCHES[value.lower()]
     raise ValueError("must be True or False (in the environment 1 or 0)")
+
+
+def _torch(value: object) -> object:
+    """Returns whether torch's operators are recorded, or "shapes"."""
+    if isinstance(value, str) and value.lower() == "shapes":
+        return "shapes"
+    try:
+        return _switch(value)
+    except (TypeError, ValueError):
+        raise ValueError('must be True, False or "shapes" (in the environment 1, 0 or shapes)') from None
 
 
 def _gpu(value: object) -> int:
@@ -199,7 +209,7 @@ OPTIONS = {option.name: option for option in (
     Option("gc", _switch, "record garbage collections too"),
     Option("gpu", _gpu, "record GPUs too: kernels, copies, the calls of CUDA that start work or wait, and the Python "
            "line of each (default: if there is a GPU)"),
-    Option("torch", _switch, "record torch's operators and annotations too, among the calls",
+    Option("torch", _torch, "record torch's operators and annotations too, among the calls",
            "KPYTRACE_RUN_TORCH"),  # KPYTRACE_TORCH puts kpytrace into torch's own profiler
     Option("tasks", _switch, "give each task of asyncio a track of its own (default: yes)"),
     Option("max_events", _number(_MAX_64), "record at most so many events; a call has two"),

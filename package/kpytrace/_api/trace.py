@@ -71,7 +71,7 @@ class Trace:
         self._stopper = 0  # the thread that is in stop(), or was in it last
         self._progress: Optional[Callable[[int], None]] = None
         self._unwatch: Callable[[], None] = lambda: None
-        self._wants_operators = bool(self._options.pop("torch", False))
+        self._wants_operators = self._options.pop("torch", False)
         self._operators: Optional[Operators] = None
         self._triggers: Optional[Triggers] = None
         self._is_quiet = False  # what can't be recorded is reported only in the summary
@@ -157,7 +157,7 @@ class Trace:
 
         from ..torch._operators import Operators
 
-        self._operators = Operators(self._is_quiet)
+        self._operators = Operators(self._is_quiet, self._wants_operators == "shapes")
         self._operators.prepare()
         finalize(self, self._operators.stop).atexit = False  # for a trace that nobody stops
 

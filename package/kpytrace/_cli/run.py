@@ -30,6 +30,7 @@ _OWN = (
     Argument("no-gpu", "", "do not record GPUs"),
     Argument("gpu-calls", "", "record GPUs with nearly every call of CUDA, waits and CUPTI's overhead; this slows a "
              "program with many short calls"),
+    Argument("torch-shapes", "", "record torch's operators with the sizes, types, strides and values of their inputs"),
     Argument("children", "", "also record every Python process that the program starts or forks, and merge their traces "
              "at the end; each has a .kpt file in OUTPUT.children, and with --memory a memory file beside it"),
     Argument("quiet", "", "print nothing", "q"),
@@ -127,6 +128,8 @@ def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, s
     values.update({name: "0" for name in (*_NEGATED, "gpu") if values.pop(f"no_{name}", None)})
     if values.pop("gpu_calls", None):
         values["gpu"] = "calls"
+    if values.pop("torch_shapes", None):
+        values["torch"] = "shapes"
     children = values.pop("children", None)
     from .._api.trace import Trace
 

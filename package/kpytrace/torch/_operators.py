@@ -23,8 +23,9 @@ _printed: set[str] = set()  # reasons
 class Operators:
     """Records torch's operators in one trace, between start() and stop()."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, shapes: bool) -> None:
         self._quiet = quiet
+        self._shapes = shapes  # record inputs, too
         self._handle: Any = None  # the C host's trace; held, so that its tracer is there until stop()
         self._shim: Any = None
         self._tracer = 0  # the tracer that the shim calls, or may call; 0: none
@@ -79,7 +80,7 @@ class Operators:
             # Before the call, since a signal handler may raise after it. To leave a tracer that the shim does not know
             # does nothing.
             self._shim, self._tracer = shim, tracer
-            if not shim.trace_operators(functions, tracer):
+            if not shim.trace_operators(functions, tracer, self._shapes):
                 self._tracer = 0
                 self._fail("too many traces record torch's operators at once")
 

@@ -37,6 +37,9 @@ static void bad_operators(conform *c)
     op.flags = 1U << 31;
     expect_refused(c, &t, KPT_E_UNSUPPORTED, op);
     op.flags = 0;
+    op.inputs.size = 1; /* without data */
+    expect_refused(c, &t, KPT_E_INVALID, op);
+    op.inputs.size = 0;
     op.struct_size = KPT_OPERATOR_V1_SIZE - 1;
     expect_refused(c, &t, KPT_E_SIZE, op);
     EXPECT_STATUS(c, KPT_E_INVALID, t.ops->begin_operator(t.self, NULL, &token));

@@ -15,6 +15,7 @@ typedef struct wish {
     uint64_t min_duration_ns;
     uint32_t batch_size;
     int parts; /* calls that are cut go on */
+    int texts; /* ranges and inputs of the host are delivered too */
 } wish;
 
 /* Takes four bytes. */

@@ -68,7 +68,7 @@ static void put_table(file *f, input *in)
 static void put_chunk(file *f, input *in, int is_table)
 {
     const kpti_kpt_chunk head = {.format =
-                                     (uint32_t)take(in, 1) % 32 / 15, /* 2 is unknown, and rare */
+                                     (uint32_t)take(in, 1) % 48 / 15, /* 3 is unknown, and rare */
                                  .thread = is_table ? KPT_CHUNK_TABLE : (uint32_t)take(in, 1),
                                  .sequence = (uint32_t)take(in, 1),
                                  .run = (uint32_t)take(in, 1) & 3,
@@ -159,7 +159,7 @@ static kpt_status deliver_loaded(void *self, const kpt_delivery *delivery)
 
 static kpt_status count_chunk(void *ctx, const kpt_chunk *chunk)
 {
-    if (chunk->format > KPTI_CHUNK_FORMAT_OPERATORS) abort();
+    if (chunk->format > KPTI_CHUNK_FORMAT_NEWEST) abort();
     ++*(uint32_t *)ctx;
     return KPT_OK;
 }

@@ -42,6 +42,33 @@ void check_free(check *c)
     free(c->threads);
 }
 
+/* A range has no id, and its begin has a text as its name. */
+static void check_range(const check *c, const kpt_activity *a)
+{
+    require(c->texts && c->order != KPT_ORDER_START, "a range that was asked for", a);
+    require(a->name < c->name_count && c->names[a->name], "the name of a range has come", a);
+    require(a->thread < c->thread_count && c->threads[a->thread], "its thread has come", a);
+    require(!a->id && a->phase == KPT_PHASE_COMPLETE && a->start_ns == a->end_ns, "no call", a);
+    require(!c->end_ns || a->end_ns <= c->end_ns, "no range after the delivery", a);
+}
+
+/* The texts of ranges and inputs have any index. */
+static void take_name(check *c, const kpt_name *name)
+{
+    const uint32_t index = name->index;
+    require(index < c->name_count || c->texts, "a name's index", NULL);
+    if (index >= c->name_count) {
+        c->names = realloc(c->names, (size_t)index + 1);
+        if (!c->names) abort();
+        memset(c->names + c->name_count, 0, (size_t)index + 1 - c->name_count);
+        c->name_count = index + 1;
+    }
+    require(!c->names[index]++, "a name comes once", NULL);
+    require(c->texts || !(name->flags & KPT_NAME_INPUTS), "inputs that were asked for", NULL);
+    for (uint64_t i = 0; i < name->function.size; i++)
+        c->bytes += (unsigned char)name->function.data[i]; /* all of them can be read */
+}
+
 static void check_tables(const check *c, const kpt_activity *a)
 {
     require(a->name < c->name_count && c->names[a->name], "its name has come", a);
@@ -66,7 +93,10 @@ static void add_point(check *c, const kpt_activity *a)
 static void check_activity(const check *c, const kpt_activity *a)
 {
     check_tables(c, a);
-    require(a->kind >= KPT_KIND_PYTHON && a->kind <= KPT_KIND_GC, "a known kind", a);
+    require((a->kind >= KPT_KIND_PYTHON && a->kind <= KPT_KIND_GC) || a->kind == KPT_KIND_OPERATOR,
+            "a known kind", a);
+    if (a->kind == KPT_KIND_OPERATOR && a->line && c->texts)
+        require(a->line < c->name_count && c->names[a->line], "its inputs have come", a);
     require(a->flags < (c->parts ? 2 : 1) * (uint32_t)KPT_ACTIVITY_CONTINUED, "known flags", a);
     require(a->start_ns <= a->end_ns, "no end before the start", a);
     require(!c->end_ns || a->end_ns <= c->end_ns, "no end after the delivery", a);
@@ -86,10 +116,8 @@ kpt_status check_sink(void *ctx, const kpt_batch *batch)
     require(batch->order == c->order, "the order asked for", NULL);
     require(batch->activity_count > 0, "a batch holds something", NULL);
     require(!c->batch_size || batch->activity_count <= c->batch_size, "a small batch", NULL);
-    for (uint32_t i = 0; i < batch->name_count; i++) {
-        require(batch->names[i].index < c->name_count, "a name's index", NULL);
-        require(!c->names[batch->names[i].index]++, "a name comes once", NULL);
-    }
+    for (uint32_t i = 0; i < batch->name_count; i++)
+        take_name(c, &batch->names[i]);
     for (uint32_t i = 0; i < batch->thread_count; i++) {
         require(batch->threads[i].index < c->thread_count, "a thread's index", NULL);
         require(!c->threads[batch->threads[i].index]++, "a thread comes once", NULL);
@@ -97,6 +125,11 @@ kpt_status check_sink(void *ctx, const kpt_batch *batch)
     for (uint32_t i = 0; i < batch->activity_count; i++) {
         if (batch->activities[i].kind == KPT_KIND_POINT) {
             add_point(c, &batch->activities[i]);
+            continue;
+        }
+        if (batch->activities[i].kind == KPT_KIND_RANGE_BEGIN ||
+            batch->activities[i].kind == KPT_KIND_RANGE_END) {
+            check_range(c, &batch->activities[i]);
             continue;
         }
         if (c->count == c->capacity) {
@@ -243,8 +276,13 @@ static kpt_activity *contents(const check *c, size_t *count)
 {
     kpt_activity *out = must_alloc(c->count, sizeof *out);
     *count = 0;
-    for (size_t i = 0; i < c->count; i++)
-        if (c->activities[i].phase != KPT_PHASE_BEGIN) out[(*count)++] = c->activities[i];
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->activities[i].phase == KPT_PHASE_BEGIN) continue;
+        out[*count] = c->activities[i];
+        if (out[*count].kind == KPT_KIND_OPERATOR) /* the index of its inputs */
+            out[*count].line = 0;
+        ++*count;
+    }
     qsort(out, *count, sizeof *out, by_content);
     return out;
 }

@@ -17,6 +17,7 @@ typedef struct check {
     uint64_t least_ns; /* the least duration */
     uint32_t batch_size;
     int parts;           /* calls that were cut may have several activities, with one id */
+    int texts;           /* names may also be the texts of ranges and of inputs, above the others */
     uint32_t name_count; /* names are below this, threads below the next */
     uint32_t thread_count;
     kpt_activity *activities;
@@ -27,6 +28,7 @@ typedef struct check {
     size_t point_capacity;
     unsigned char *names; /* that have come */
     unsigned char *threads;
+    uint64_t bytes; /* the sum of those of all names */
 } check;
 
 void check_init(check *c, uint32_t order, uint32_t name_count, uint32_t thread_count);

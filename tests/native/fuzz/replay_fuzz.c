@@ -81,6 +81,14 @@ static void append_event(recorder *r, uint32_t kind, input *in)
     if (kind == KPTI_EVENT_WATCH || kind == KPTI_EVENT_GC_END) append(r, take(in, 2));
 }
 
+/* Its 60 bits are small numbers, so that INPUTS refer to events. */
+static void append_detail(recorder *r, uint32_t kind, input *in)
+{
+    const uint32_t number = (uint32_t)take(in, 1);
+    append(r, kpti_event_make(kind, number % 8 | number >> 3 << 24, take(in, 1)));
+    if (kind == KPTI_EVENT_WIDE) append(r, take(in, 1));
+}
+
 static void command(recorder *r, input *in)
 {
     const uint32_t byte = (uint32_t)take(in, 1);
@@ -108,7 +116,11 @@ static void command(recorder *r, input *in)
     case 14: /* any word at all */
         append(r, take(in, 8));
         break;
-    case 15: /* a function with a larger number */
+    case 15: /* a detail of the host's, or a function with a larger number */
+        if (upper & 8) {
+            append_detail(r, KPTI_EVENT_TEXT + (upper & 3), in);
+            break;
+        }
         append(r, kpti_event_make(upper & 1, (uint32_t)take(in, 4) & KPTI_MAX_NUMBER, r->now));
         break;
     default:

@@ -7,12 +7,10 @@
 namespace
 {
 
-TEST(Damage, unknown_kinds_are_skipped)
+TEST(Damage, inputs_of_nothing)
 {
     Recording r;
-    r.tape().enter(1, 10);
-    r.tape().raw(KPTI_EVENT_WIDE + 1, 5, 900);
-    r.tape().exit(1, 20);
+    r.tape().chunk(5).raw(KPTI_EVENT_INPUTS, 5, 900).enter(1, 10).exit(1, 20);
     const Taken t = take_checked(r);
     EXPECT_EQ("f1[10-20]", t.text());
     EXPECT_EQ(1u, t.repairs);

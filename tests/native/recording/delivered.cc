@@ -32,6 +32,10 @@ kpt_status sink(void *ctx, const kpt_batch *batch)
     for (uint32_t i = 0; i < batch->name_count; i++)
         if (!taken->names.emplace(batch->names[i].index, batch->names[i]).second)
             complain(taken, "a name came twice");
+    for (uint32_t i = 0; i < batch->name_count; i++)
+        if (batch->names[i].flags & KPT_NAME_INPUTS)
+            taken->inputs[batch->names[i].index] =
+                std::string(batch->names[i].function.data, batch->names[i].function.size);
     for (uint32_t i = 0; i < batch->thread_count; i++)
         if (!taken->threads.emplace(batch->threads[i].index, batch->threads[i]).second)
             complain(taken, "a thread came twice");

@@ -20,6 +20,7 @@ struct Taken {
     };
     std::vector<Point> points;
     std::map<uint32_t, kpt_name> names;
+    std::map<uint32_t, std::string> inputs; // by the index of their name
     std::map<uint32_t, kpt_thread> threads;
     uint32_t batches = 0;
     uint32_t largest = 0;

@@ -92,8 +92,7 @@ TEST(End, is_not_before_the_start)
     const kpti_timebase time{nullptr, nullptr, 20};
     kpt_activity got[3];
     uint32_t count = 0;
-    kpti_replay *replay =
-        kpti_replay_new(&env, r.view(), 0, 1, &time, kpti_cuts{KPTI_PARTS_NONE, 0});
+    kpti_replay *replay = kpti_replay_new(&env, r.view(), 0, 1, &time, kpti_replay_options{});
     EXPECT_EQ(KPTI_FILLED_ALL, kpti_replay_fill(replay, KPTI_ENDS, got, 3, &count));
     kpti_replay_free(replay);
     ASSERT_EQ(2u, count);

@@ -181,7 +181,7 @@ class ThreadModel
             if (call.is_operator && number == KPTI_WIDE_RECORD) a.value2 = second;
             return;
         }
-        if (kind == KPTI_EVENT_TEXT) return;
+        if (kind == KPTI_EVENT_TEXT || kind == KPTI_EVENT_INPUTS) return;
         a.flags |= KPT_ACTIVITY_WATCHED;
         a.value0 = second;
         a.value1 = number;
@@ -204,7 +204,7 @@ class ThreadModel
             const uint64_t ticks = high | static_cast<uint32_t>(c.events[i]);
             const bool is_line = kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_CALLER;
             const bool is_detail = is_line || kind == KPTI_EVENT_WATCH ||
-                                   (kind >= KPTI_EVENT_TEXT && kind <= KPTI_EVENT_WIDE);
+                                   (kind >= KPTI_EVENT_TEXT && kind <= KPTI_EVENT_INPUTS);
             uint64_t second = 0;
             if (kpti_event_is_long(kind)) {
                 if (++i == c.count) {

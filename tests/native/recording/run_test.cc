@@ -78,7 +78,7 @@ TEST(Run, without_runs_there_is_nothing)
     const kpti_timebase time{};
     kpt_activity activity;
     uint32_t count = 9;
-    kpti_replay *replay = kpti_replay_new(&env, &view, 0, 1, &time, kpti_cuts{KPTI_PARTS_NONE, 0});
+    kpti_replay *replay = kpti_replay_new(&env, &view, 0, 1, &time, kpti_replay_options{});
     EXPECT_EQ(KPTI_FILLED_ALL, kpti_replay_fill(replay, KPTI_ENDS, &activity, 1, &count));
     EXPECT_EQ(0u, count);
     EXPECT_EQ(1u, kpti_replay_repairs(replay));

@@ -157,6 +157,25 @@ TEST_P(WriterFailure, BatchesThatCanNotBeReadAreRefused)
     EXPECT_EQ(files(), 0u);
 }
 
+/* A plugin of ABI 1.0 has shorter names, so the fields behind them belong to the next one. */
+TEST_P(WriterFailure, NamesOfTheFirstAbiAreRead)
+{
+    parcel p = one_call();
+    kpt_batch batch = *p.batch();
+    const size_t bytes = static_cast<size_t>(batch.name_count) * KPT_NAME_V1_SIZE;
+    std::vector<char> names(bytes); /* AddressSanitizer finds a read behind the last one */
+    for (uint32_t i = 0; i < batch.name_count; i++) {
+        kpt_name name = batch.names[i];
+        memcpy(&names[static_cast<size_t>(i) * KPT_NAME_V1_SIZE], &name, KPT_NAME_V1_SIZE);
+    }
+    ASSERT_EQ(open(path("t.json")), KPT_OK);
+    batch.names = reinterpret_cast<const kpt_name *>(names.data());
+    batch.name_stride = KPT_NAME_V1_SIZE;
+    EXPECT_EQ(kpti_writer_batch(writer, &batch), KPT_OK);
+    EXPECT_EQ(kpti_writer_close(writer, KPT_OK, nullptr, &result), KPT_OK);
+    EXPECT_EQ(result.names, batch.name_count);
+}
+
 TEST_P(WriterFailure, NumbersThatNobodyCountsToAreRefused)
 {
     parcel p;
