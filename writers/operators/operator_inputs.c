@@ -78,10 +78,10 @@ static double take_double(cursor *c)
     return value;
 }
 
-/* Writes VALUE as torch does: "1." for whole numbers below 1e10, else 17 digits. */
+/* Writes VALUE as torch does: "1." for whole numbers up to 1e10, else 17 digits. */
 static char *put_double(char *at, double value)
 {
-    if (fabs(value) < 1e10 && value == floor(value)) {
+    if (fabs(value) <= 1e10 && value == floor(value)) {
         if (value < 0) at = PUT(at, "-");
         return PUT(kpti_put_u64(at, (uint64_t)fabs(value)), ".");
     }

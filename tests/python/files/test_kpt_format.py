@@ -81,6 +81,15 @@ class Golden(Case):
         arrows = [e for e in self.events("operators.kpt") if e.get("cat") == "fwdbwd"]
         self.assertEqual(len(arrows), 12)
 
+    def test_inputs_of_operators(self):
+        found = [e["args"] for e in self.events("inputs.kpt") if e["name"] == "aten::addmm"]
+        self.assertEqual(len(found), 3)
+        for args in found:
+            self.assertEqual(args["Input Dims"], [[3], [3, 3], [3, 3], [], []])
+            self.assertEqual(args["Input Strides"], [[1], [3, 1], [3, 1], [], []])
+            self.assertEqual(args["Input type"], ["float", "float", "float", "Scalar", "Scalar"])
+            self.assertEqual(args["Concrete Inputs"], ["", "", "", "1", "0.5"])
+
     def test_gpu(self):
         report = json.loads(self.command("top", "-q", "--gpu", "--json", GOLDEN / "gpu.kpt"))
         self.assertEqual([(row["name"], row["count"], row["total_ns"]) for row in report["kernels"]],
