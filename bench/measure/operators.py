@@ -105,6 +105,12 @@ class Contest:
         trace.close()
         return seconds
 
+    def shapes(self):
+        trace, seconds = self.record("shapes", torch="shapes")
+        self.figures["shapes events"] = trace.stats()["events"] / STEPS
+        trace.close()
+        return seconds
+
     def ring(self):
         trace, seconds = self.record("ring", torch=True, ring="64MB")
         trace.close()
@@ -126,6 +132,9 @@ class Contest:
     def stock_plain(self):
         return self.stock("stock_plain")
 
+    def stock_shapes(self):
+        return self.stock("stock_shapes", record_shapes=True)
+
     def stock_stack(self):
         return self.stock("stock_stack", with_stack=True)
 
@@ -136,9 +145,11 @@ def main():
     contest = Contest(sys.argv[1])
     contest.step(5)
     for number in range(rounds):
-        names = ["bare", "calls", "floor", "operators", "ring"]
+        names = ["bare", "calls", "floor", "operators", "shapes", "ring"]
+        if number < 4:
+            names += ["stock_plain", "stock_shapes"]
         if number < 2:
-            names += ["stock_plain", "stock_stack"]
+            names += ["stock_stack"]
         for name in names:
             gc.collect()
             contest.note(name, getattr(contest, name)())

@@ -5,8 +5,9 @@ from standalone_table import Figures
 from tracing_table import ROOT, heading, row, run_with_torch
 
 ROWS = {"calls": "Python calls", "floor": "and a pair of callbacks that does nothing", "operators": "and operators",
-        "ring": "the same in a ring", "stock_plain": "torch.profiler", "stock_stack": "torch.profiler, with_stack"}
-ADDED, WHOLE, STOP, BYTES, RING = 0.06, 1.25, 1 / 100, 1 / 25, 0.02
+        "shapes": "and shapes", "ring": "Python calls and operators, in a ring", "stock_plain": "torch.profiler",
+        "stock_shapes": "torch.profiler, record_shapes", "stock_stack": "torch.profiler, with_stack"}
+ADDED, WHOLE, STOP, BYTES, RING, SHAPES = 0.06, 1.25, 1 / 100, 1 / 25, 0.02, 0.3
 
 
 def operators(build):
@@ -31,6 +32,8 @@ def operators(build):
         figures.add("calls and operators", whole, "× bare", f"≤ {WHOLE}", whole <= WHOLE)
         ring = (f["ring"] - f["operators"]) / f["bare"]
         figures.add("the ring above that", ring, "of the bare step", f"≤ {RING}", ring <= RING)
+        shapes = (f["shapes"] - f["operators"]) / (f["stock_shapes"] - f["stock_plain"])
+        figures.add("shapes, of what torch's add", shapes, "", f"≤ {SHAPES}", shapes <= SHAPES)
         stop = f["operators stop"] / f["stock_stack stop"]
         figures.add("stop, of torch's with_stack", stop, "", "≤ 1/100", stop <= STOP)
         size = f["kpt bytes"] / f["stock_stack bytes"]

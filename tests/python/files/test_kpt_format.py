@@ -148,10 +148,10 @@ class Newer(Case):
     def test_a_newer_format_of_chunks_is_refused(self):
         made = bytearray(self.data[:64])
         for kind, body in records(self.data):
-            made += record(kind, struct.pack("=I", 2) + body[4:] if kind == 1 else body)
+            made += record(kind, struct.pack("=I", 3) + body[4:] if kind == 1 else body)
         reply = self.info(bytes(made))
         self.assertEqual((reply.returncode, reply.stdout), (1, ""))
-        self.assertIn("the recording has format 2, but this version of kpytrace reads formats up to 1", reply.stderr)
+        self.assertIn("the recording has format 3, but this version of kpytrace reads formats up to 2", reply.stderr)
 
 
 if __name__ == "__main__":
