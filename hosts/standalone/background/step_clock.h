@@ -1,4 +1,4 @@
-/* step_clock.h: tells when a step of a program took much longer than the steps before it.
+/* step_clock.h: detects a step of a program that took much longer than the steps before it.
  *
  * A step is measured by one source at a time. A better source replaces a worse one, and the clock begins anew: the spans
  * that the program marks as steps are better than the ends of an optimizer's steps. Of several optimizers one is the

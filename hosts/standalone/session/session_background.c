@@ -47,17 +47,8 @@ static int dump_to(kpti_session *s, const char *path)
     return status == KPT_OK;
 }
 
-static void service_dump(void *session)
-{
-    kpti_session *s = session;
-    char path[PATH_MAX];
-    pthread_mutex_lock(&s->control);
-    kpti_session_number_path(s, s->dump_path, path, sizeof path);
-    (void)dump_to(s, path);
-    pthread_mutex_unlock(&s->control);
-}
-
-/* Writes a numbered file, whose information about the program has the line "dump=REASON", and prints where it is. */
+/* Writes a numbered file, whose information about the program has the line "dump=REASON", and prints where it is. REASON
+ * is NULL for a signal, whose sender knows. */
 static void dump_because(kpti_session *s, const char *reason)
 {
     char path[PATH_MAX];
@@ -66,11 +57,17 @@ static void dump_because(kpti_session *s, const char *reason)
     pthread_mutex_lock(&s->control);
     kpti_session_number_path(s, s->dump_path, path, sizeof path);
     end = strlen(s->info);
-    (void)snprintf(s->info + end, sizeof s->info - end, "dump=%s\n", reason);
+    if (reason) (void)snprintf(s->info + end, sizeof s->info - end, "dump=%s\n", reason);
     is_written = s->tracer.ops && dump_to(s, path);
     s->info[end] = 0;
     pthread_mutex_unlock(&s->control);
-    if (is_written) (void)fprintf(stderr, "kpytrace: %s: the trace is in %s\n", reason, path);
+    if (is_written && reason)
+        (void)fprintf(stderr, "kpytrace: %s: the trace is in %s\n", reason, path);
+}
+
+static void service_dump(void *session)
+{
+    dump_because(session, NULL);
 }
 
 static void service_flush(void *session)

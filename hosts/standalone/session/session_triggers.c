@@ -77,29 +77,29 @@ static void ask_for(kpti_session *s, const kpti_slow_step *slow)
     (void)kpti_service_thread_request(&s->service);
 }
 
-void kpti_triggers_span(kpti_session *s, uint64_t ns)
+/* A span of NS that is a step, or, if OPTIMIZER is not NULL, a step of that optimizer at NOW_NS. */
+static void take_step(kpti_session *s, uint64_t ns, const uint64_t *optimizer, int64_t now_ns)
 {
     kpti_triggers *t = &s->triggers;
     kpti_slow_step slow;
     int is_slow;
     if (!is_on(s)) return;
     (void)pthread_mutex_lock(&t->lock);
-    is_slow = kpti_step_clock_span(&t->steps, ns, t->step_percent, &slow);
+    is_slow = optimizer
+                  ? kpti_step_clock_optimizer(&t->steps, *optimizer, now_ns, t->step_percent, &slow)
+                  : kpti_step_clock_span(&t->steps, ns, t->step_percent, &slow);
     (void)pthread_mutex_unlock(&t->lock);
     if (is_slow && t->step_percent) ask_for(s, &slow);
 }
 
+void kpti_triggers_span(kpti_session *s, uint64_t ns)
+{
+    take_step(s, ns, NULL, 0);
+}
+
 void kpti_triggers_optimizer(kpti_session *s, uint64_t key)
 {
-    const int64_t now_ns = kpti_service_thread_now_ns();
-    kpti_triggers *t = &s->triggers;
-    kpti_slow_step slow;
-    int is_slow;
-    if (!is_on(s)) return;
-    (void)pthread_mutex_lock(&t->lock);
-    is_slow = kpti_step_clock_optimizer(&t->steps, key, now_ns, t->step_percent, &slow);
-    (void)pthread_mutex_unlock(&t->lock);
-    if (is_slow && t->step_percent) ask_for(s, &slow);
+    take_step(s, 0, &key, kpti_service_thread_now_ns());
 }
 
 uint32_t kpti_triggers_own(kpti_session *s, char *reason)
@@ -115,23 +115,21 @@ uint32_t kpti_triggers_own(kpti_session *s, char *reason)
     return own;
 }
 
-static int has_steps(kpti_triggers *t, uint64_t *ended)
+static uint64_t ended_steps(kpti_triggers *t)
 {
-    int has;
+    uint64_t ended;
     (void)pthread_mutex_lock(&t->lock);
-    has = t->steps.ended > 0;
-    *ended = t->steps.ended;
+    ended = t->steps.ended;
     (void)pthread_mutex_unlock(&t->lock);
-    return has;
+    return ended;
 }
 
 /* Returns 1 if the program has done something since changed_ns: recorded anything, or, if it makes steps, ended one or
  * recorded more than its idle threads do. */
-static int has_moved(kpti_triggers *t, uint64_t events, int64_t now_ns)
+static int has_moved(const kpti_triggers *t, uint64_t events, uint64_t ended, int64_t now_ns)
 {
-    uint64_t ended;
     const double seconds = (double)(now_ns - t->changed_ns) / KPTI_NS_PER_SECOND;
-    if (!has_steps(t, &ended)) return events != t->events;
+    if (!ended) return events != t->events;
     return ended != t->ended ||
            (double)(events - t->events) > idle_events_per_second * (seconds > 1 ? seconds : 1);
 }
@@ -140,14 +138,15 @@ static int has_moved(kpti_triggers *t, uint64_t events, int64_t now_ns)
 static void look_for_hang(kpti_session *s, int64_t now_ns)
 {
     kpti_triggers *t = &s->triggers;
+    const uint64_t ended = ended_steps(t);
     char reason[KPTI_MAX_REASON];
     kpt_stats stats;
     KPT_INIT(&stats);
     if (!t->hang_ns || s->tracer.ops->get_stats(s->tracer.self, &stats) != KPT_OK) return;
     /* A ring's count is of what it holds and what it has dropped. */
     stats.events += stats.events_dropped;
-    if (has_moved(t, stats.events, now_ns)) {
-        (void)has_steps(t, &t->ended);
+    if (has_moved(t, stats.events, ended, now_ns)) {
+        t->ended = ended;
         t->events = stats.events;
         t->changed_ns = now_ns;
         t->is_hanging = 0;

@@ -45,15 +45,16 @@ def signals(stream: Optional[str], output: str, ring: bool) -> dict[str, object]
     return {"dump": os.fsencode(output), "dump_signal": _dump_signal() if ring else 0, "save_at_term": True}
 
 
-def _dump(trace: Trace) -> None:
-    """Dumps the ring. Prints an error instead of raising it, because the user needs the program's own
-    exception."""
+def _dump(trace: Trace, error: Optional[type[BaseException]]) -> None:
+    """Dumps the ring, and makes the other ranks dump theirs. Prints a failure instead of raising it, because the user
+    needs the program's own exception."""
     if not trace.running:
         return
+    reason = f"an uncaught {getattr(error, '__name__', 'exception')}"
     try:
-        path = trace.dump()
-    except Exception as error:
-        print_message(f"kpytrace: cannot write the dump: {error}")
+        path = trace._dump_because(reason)
+    except Exception as failure:
+        print_message(f"kpytrace: cannot write the dump: {failure}")
     else:
         print_message(f"kpytrace: the calls before this exception are in {path}")
 
@@ -68,17 +69,17 @@ def watch(trace: Trace) -> Callable[[], None]:
     main, thread = sys.excepthook, threading.excepthook
     watched = ref(trace)
 
-    def dump() -> None:
+    def dump(error: Optional[type[BaseException]]) -> None:
         if (alive := watched()) is not None:
-            _dump(alive)
+            _dump(alive, error)
 
     def uncaught(*args: Any) -> None:
-        dump()
+        dump(args[0] if args else None)
         main(*args)
 
     def uncaught_in_thread(args: Any, /) -> None:
         if args.exc_type is not SystemExit:
-            dump()
+            dump(args.exc_type)
         thread(args)
 
     def unwatch() -> None:

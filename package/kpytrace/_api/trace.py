@@ -261,6 +261,19 @@ class Trace:
         self._call("write", target, None)
         return target
 
+    def _dump_because(self, reason: str) -> str:
+        """Dumps, with the reason in the file, and makes the other ranks dump."""
+        try:
+            with self._lock:
+                self._call("set_info", self._describe() + f"dump={reason}\n".encode("utf-8", "replace"))
+                try:
+                    return self.dump()
+                finally:
+                    self._describe_again()
+        finally:
+            if self._triggers:
+                self._triggers.tell(reason)
+
     def write(self, path: Path) -> int:
         """Writes the recording of a stopped trace to `path`, in the format of its suffix (see start()).
         Returns the number of its calls. A failed write leaves no file."""

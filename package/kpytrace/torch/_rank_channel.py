@@ -96,10 +96,11 @@ def _connect(group: Any) -> Optional[_Connection]:
 
 class RankChannel:
     """Calls handlers[command](rank, text) for the commands of other ranks. poll() returns a command and its text to send
-    to them, or None. Both run on the channel's thread."""
+    to them, or None; sent(text) is called when they can receive it. All run on the channel's thread."""
 
-    def __init__(self, handlers: Handlers, poll: Poll) -> None:
-        self._handlers, self._poll = handlers, poll
+    def __init__(self, handlers: Handlers, poll: Poll, sent: Callable[[str], None]) -> None:
+        self._handlers, self._poll, self._sent = handlers, poll, sent
+        self.is_connected = False
         self._is_open = False
         self._running = allocate_lock()  # held by the thread
         self._pid = os.getpid()
@@ -148,7 +149,11 @@ class RankChannel:
                 other = ref(group)
                 del group
                 if connection is not None:
-                    self._serve(connection)
+                    self.is_connected = True
+                    try:
+                        self._serve(connection)
+                    finally:
+                        self.is_connected = False
                     failures, other = 0, lambda: None
             except Exception as error:  # the first rank has ended, and the store with it, or does not answer
                 group, other = None, lambda: None
@@ -170,6 +175,7 @@ class RankChannel:
             command = self._poll()
             if command is not None:
                 connection.send(*command)
+                self._sent(command[1])
             received = connection.receive(looks % _LOOK_AHEAD == 0)
             if received is None:
                 time.sleep(connection.interval)

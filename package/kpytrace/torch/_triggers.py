@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from _thread import RLock
 
 from .._api import native
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _started: list[Triggers] = []  # replaced, never changed, as optimizers' steps read it
 _is_hooked = False
+_PATIENCE = 2  # seconds that an exception waits for the channel
 
 
 def _stepped(optimizer: object, args: object, kwargs: object) -> None:
@@ -43,6 +45,7 @@ class Triggers:
     def __init__(self) -> None:
         self._handle: Any = None
         self._channel: Optional[RankChannel] = None
+        self._told: list[str] = []  # reasons that the other ranks don't know yet
         self._own = 0  # dumps that this process has triggered, and has reported to the other ranks
         self._import = AfterImport(self._begin)
         self._lock = RLock()  # an import on another thread may end while the trace stops
@@ -83,7 +86,7 @@ class Triggers:
             _started = [*_started, self]
             try:
                 _hook()
-                self._channel = RankChannel({"dump": self._dump}, self._poll)
+                self._channel = RankChannel({"dump": self._dump}, self._poll, self._sent)
                 self._channel.start()
             except Exception as error:
                 print_message(f"kpytrace: dump_on does not know of steps or other ranks: {error}")
@@ -93,16 +96,33 @@ class Triggers:
         if handle is not None:
             native.standalone.step(handle, optimizer)
 
+    def tell(self, reason: str) -> None:
+        """Makes the other ranks dump. Waits until they can know of it, since the program may be about to end, but not
+        for long."""
+        channel = self._channel
+        if channel is None or not channel.is_connected:
+            return
+        self._told.append(reason)
+        until = time.monotonic() + _PATIENCE
+        while self._told and channel.is_connected and time.monotonic() < until:
+            time.sleep(0.01)
+
     def _poll(self) -> Optional[tuple[str, str]]:
         """Returns the command for the other ranks, if there is one."""
         handle = self._handle
         if handle is None:
             return None
+        if self._told:
+            return "dump", self._told[0]
         own, reason = native.standalone.own_dumps(handle)
         if own == self._own:
             return None
         self._own = own
         return "dump", reason
+
+    def _sent(self, text: str) -> None:
+        if self._told and self._told[0] == text:
+            self._told.pop(0)
 
     def _dump(self, rank: int, reason: str) -> None:
         handle = self._handle

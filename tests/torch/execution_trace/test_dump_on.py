@@ -1,4 +1,5 @@
-"""A flight recorder that writes itself on all ranks when one of them has a slow step, or hangs."""
+"""A flight recorder that writes itself on all ranks when one of them has a slow step or an uncaught exception, or
+hangs."""
 
 import json
 import os
@@ -12,10 +13,10 @@ import time
 import unittest
 
 RANKS, ODD = 4, 2
-SLOW, HANGS = 12, 220  # the steps; between them are more than the 5 s that dumps are apart
+SLOW, RAISES, HANGS = 12, 220, 440  # the steps; between them are more than the 5 s that dumps are apart
 
 PROGRAM = """
-import os, sys, time, torch, torch.distributed as dist, kpytrace
+import os, sys, threading, time, torch, torch.distributed as dist, kpytrace
 rank, folder = int(os.environ["RANK"]), sys.argv[1]
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
@@ -33,6 +34,10 @@ def step(number):
     net(torch.ones(8, 64)).sum().backward()
     if rank == {odd} and number == {slow}:
         slow_part()
+    if rank == {odd} and number == {raises}:
+        thread = threading.Thread(target=int, args=("no number",))
+        thread.start()
+        thread.join()
     if rank == {odd} and number == {hangs}:
         stuck()
     for parameter in net.parameters() if number > 6 * {slow} else ():  # before, only one rank is slow
@@ -45,7 +50,7 @@ trace = kpytrace.start(os.path.join(folder, f"rank{{rank}}.kpt"), ring="30s", to
 dist.barrier()
 for number in range(1, {hangs} + 1):
     step(number)
-""".format(odd=ODD, slow=SLOW, hangs=HANGS)
+""".format(odd=ODD, slow=SLOW, raises=RAISES, hangs=HANGS)
 
 
 # A program that destroys its process group, and makes another one at the same address.
@@ -76,7 +81,7 @@ def free_port():
 class Ranks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """Runs the ranks until each has a dump for the slow step and one for the hang."""
+        """Runs the ranks until each has a dump for the slow step, one for the exception and one for the hang."""
         import kpytrace.torch._shim
 
         kpytrace.torch._shim.load()  # four ranks would wait for one compiler
@@ -90,10 +95,11 @@ class Ranks(unittest.TestCase):
                                               env=environment))
             cls.addClassCleanup(processes[-1].wait)
             cls.addClassCleanup(processes[-1].kill)
-        cls.slow, cls.hang = ([cls.folder / f"rank{rank}.{number}.kpt" for rank in range(RANKS)] for number in (1, 2))
+        cls.slow, cls.raised, cls.hang = ([cls.folder / f"rank{rank}.{number}.kpt" for rank in range(RANKS)]
+                                          for number in (1, 2, 3))
         sizes = None
         for _ in range(600):
-            now = [file.stat().st_size if file.exists() else 0 for file in cls.slow + cls.hang]
+            now = [file.stat().st_size if file.exists() else 0 for file in cls.slow + cls.raised + cls.hang]
             if all(now) and now == sizes:
                 break
             sizes = now
@@ -101,7 +107,7 @@ class Ranks(unittest.TestCase):
         else:
             raise AssertionError(f"dumps: {sizes}, {os.listdir(cls.folder)}, {[p.poll() for p in processes]}")
         time.sleep(6)  # one cause, one dump
-        cls.more = [str(file) for file in cls.folder.glob("rank?.3.kpt")]
+        cls.more = [str(file) for file in cls.folder.glob("rank?.4.kpt")]
 
     def reason(self, file):
         text = subprocess.run([sys.executable, "-m", "kpytrace", "info", "-q", file], check=True,
@@ -123,6 +129,11 @@ class Ranks(unittest.TestCase):
             slow = [e["dur"] for e in self.events(file) if "slow_part" in e["name"]]
             self.assertEqual(len(slow), rank == ODD)
             self.assertTrue(all(us > 500e3 for us in slow), slow)
+
+    def test_an_exception(self):
+        for rank, file in enumerate(self.raised):
+            asked = "" if rank == ODD else f"rank {ODD}: "
+            self.assertEqual(self.reason(file), f"{asked}an uncaught ValueError")
 
     def test_a_hang(self):
         for rank, file in enumerate(self.hang):
