@@ -85,7 +85,8 @@ static void append_event(recorder *r, uint32_t kind, input *in)
 static void append_detail(recorder *r, uint32_t kind, input *in)
 {
     const uint32_t number = (uint32_t)take(in, 1);
-    append(r, kpti_event_make(kind, number % 8 | number >> 3 << 24, take(in, 1)));
+    append(r, kpti_event_make(kind, kind == KPTI_EVENT_TEXT ? number % 8 << 24 : number % 8,
+                              take(in, 1)));
     if (kind == KPTI_EVENT_WIDE) append(r, take(in, 1));
 }
 
