@@ -3,54 +3,7 @@
 #include "core/base/assert.h"
 #include "core/base/batch_records.h"
 #include "writers/annotations/library_file.h"
-
-typedef struct kpti_walked_name {
-    kpt_str
-        shown; /* the tracer owns the text of a function; that of a range ends with the delivery */
-    uint32_t is_library;
-} walked_name;
-
-typedef struct kpti_stack_node {
-    uint32_t shown;      /* the function that the stack is shown as */
-    uint32_t is_library; /* all its functions are a library's */
-} stack_node;
-
-typedef struct kpti_forward {
-    int64_t start_ns;
-    uint32_t thread;
-    uint32_t stack;
-    uint32_t is_linked;
-} forward;
-
-/* The Python functions that are open on a thread. A stack gets a node only if an operator begins in it. */
-typedef struct open_function {
-    uint32_t name;
-    uint32_t stack; /* valid below the thread's known_depth */
-} open_function;
-
-typedef struct open_operator {
-    kpti_walked_operator op;
-    uint64_t id; /* of a range: its number */
-    uint64_t inside_ns;
-    uint64_t gpu_inside_ns;
-    uint32_t
-        range; /* of a range in which something was launched: its number among the launches' ranges */
-    int has_number; /* a sequence number */
-} open_operator;
-
-typedef struct kpti_walked_thread {
-    uint64_t host_number; /* the host's number of the thread; 0: not known */
-    uint64_t os_tid;
-    kpti_gpu_launch *launch; /* the next one */
-    kpti_gpu_launch *launches_end;
-    open_function *functions;
-    uint32_t function_capacity;
-    uint32_t depth;
-    uint32_t known_depth; /* functions below this depth have a stack */
-    open_operator *operators;
-    uint32_t operator_capacity;
-    uint32_t operator_count;
-} walked_thread;
+#include "writers/operators/operator_walk_state.h"
 
 void kpti_operator_walk_init(kpti_operator_walk *w, const kpti_heap *heap, kpti_walked_fn ended,
                              void *ended_ctx)
@@ -188,6 +141,22 @@ int kpti_operator_walk_forward(kpti_operator_walk *w, const kpt_activity *a, kpt
     return 1;
 }
 
+uint32_t kpti_operator_walk_link(kpti_operator_walk *w, const kpt_activity *a)
+{
+    const kpti_forward_link *link;
+    kpt_activity node = *a;
+    forward *f;
+    int64_t ns;
+    if (a->kind != KPT_KIND_OPERATOR || !a->value0 || a->thread >= w->thread_capacity) return 0;
+    if (!a->value1) node.value1 = w->threads[a->thread].host_number;
+    (void)find_forward(w, &node, &f); /* takes no memory, as above */
+    if (!f || !f->link) return 0;
+    link = &w->links[f->link - 1];
+    if (a->thread != (a->value1 ? link->backward_thread : link->forward_thread)) return 0;
+    ns = a->value1 ? link->backward_ns : link->forward_ns;
+    return a->start_ns == (w->shift ? kpti_shifted(w->shift, ns) : ns) ? f->link : 0;
+}
+
 /* OUTER is the operator around O; NULL: none. */
 static kpt_status link_backward(kpti_operator_walk *w, const kpt_activity *a, open_operator *o,
                                 open_operator *outer)
@@ -201,12 +170,12 @@ static kpt_status link_backward(kpti_operator_walk *w, const kpt_activity *a, op
         outer->op.is_backward = 1;
         outer->op.forward = o->op.forward;
     }
-    if (!f || f->is_linked) return KPT_OK;
+    if (!f || f->link) return KPT_OK;
     status =
         kpti_array_reach(&w->heap, &w->links, &w->link_capacity, w->link_count, sizeof *w->links);
     if (status != KPT_OK) return status;
     w->links[w->link_count++] = (kpti_forward_link){f->start_ns, a->start_ns, f->thread, a->thread};
-    f->is_linked = 1;
+    f->link = w->link_count;
     return KPT_OK;
 }
 
@@ -257,11 +226,11 @@ static kpt_status take_launches(kpti_operator_walk *w, walked_thread *t, int64_t
     return KPT_OK;
 }
 
-void kpti_operator_walk_claim(kpti_operator_walk *w, const kpt_activity *a)
+uint32_t kpti_operator_walk_claim(kpti_operator_walk *w, const kpt_activity *a)
 {
-    if (!w->launches.count || a->thread >= w->thread_capacity) return;
-    kpti_gpu_launches_claim(&w->launches, w->threads[a->thread].os_tid, a->start_ns, a->end_ns,
-                            a->id);
+    if (!w->launches.count || a->thread >= w->thread_capacity) return 0;
+    return kpti_gpu_launches_claim(&w->launches, w->threads[a->thread].os_tid, a->start_ns,
+                                   a->end_ns, a->id);
 }
 
 /* --- operators ---------------------------------------------------------------------------------- */

@@ -95,9 +95,13 @@ uint32_t kpti_operator_walk_function(const kpti_operator_walk *walk, uint32_t st
  * empty text means that the forward operator is not known, or was called without Python. */
 int kpti_operator_walk_forward(kpti_operator_walk *walk, const kpt_activity *a, kpt_str *function);
 
+/* Returns the number, from 1, of the link that begins or ends at A, an operator of any delivery of the same recording with
+ * the walk's shift; 0: there is none. */
+uint32_t kpti_operator_walk_link(kpti_operator_walk *walk, const kpt_activity *a);
+
 /* Gives the launches inside A, an operator of any delivery of the same recording, its id, unless they have one. Operators
- * come before those around them. */
-void kpti_operator_walk_claim(kpti_operator_walk *walk, const kpt_activity *a);
+ * come before those around them. Returns the number of launches that got the id. */
+uint32_t kpti_operator_walk_claim(kpti_operator_walk *walk, const kpt_activity *a);
 
 #ifdef __cplusplus
 }
