@@ -14,9 +14,9 @@
 #define KPTI_WRITERS_OPERATORS_OPERATOR_WALK_H
 
 #include "abi/kpt_activity.h"
-#include "core/base/u64_map.h"
 #include "writers/annotations/clock_shift.h"
 #include "writers/gpu/gpu_launches.h"
+#include "writers/operators/python_stacks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,10 +59,7 @@ typedef struct kpti_operator_walk {
     void *ended_ctx;
     struct kpti_walked_thread *threads; /* by index */
     uint32_t thread_capacity;
-    struct kpti_stack_node *nodes; /* Python stacks; 0 is the empty one */
-    uint32_t node_capacity;
-    uint32_t node_count;
-    kpti_u64_map node_of;    /* by the caller's stack and the function */
+    kpti_python_stacks stacks;
     kpti_u64_map forward_of; /* by thread and sequence number: index + 1 of a forward */
     struct kpti_forward *forwards;
     uint32_t forward_capacity;
@@ -70,8 +67,6 @@ typedef struct kpti_operator_walk {
     kpti_forward_link *links;
     uint32_t link_capacity;
     uint32_t link_count;
-    struct kpti_walked_name *names; /* of functions, by index */
-    uint32_t name_capacity;
     kpti_gpu_launches launches;    /* empty without add_gpu */
     const kpti_clock_shift *shift; /* the user of links applies it to their times; NULL: none */
 } kpti_operator_walk;

@@ -273,11 +273,13 @@ static kpt_status add_to_ranges(const kpti_perfetto *w, gpu_tracks *t, const kpt
 
 static kpt_status put_all(kpti_perfetto *w, gpu_tracks *t)
 {
+    const int has_operators = w->base.operators && w->base.operators->launches.count;
     kpti_gpu_cursor cursor = {.log = w->base.gpu};
     const kpti_gpu_entry *entry;
     kpt_status status = KPT_OK;
-    for (uint32_t i = 0; i < BEHIND - FIRST; i++)
-        kpti_perfetto_intern(w, &w->own, INTERNED_ANNOTATION, FIRST + i, kpt_str_of(words[i]));
+    for (uint32_t word = FIRST; word < (has_operators ? BEHIND : FORWARD); word++)
+        kpti_perfetto_intern(w, &w->own, INTERNED_ANNOTATION, word,
+                             kpt_str_of(words[word - FIRST]));
     make_tracks(w, t);
     while (status == KPT_OK && (entry = kpti_gpu_next(&cursor))) {
         status = put_event(w, t, entry);

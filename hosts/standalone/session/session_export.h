@@ -22,6 +22,11 @@ kpt_status kpti_session_write(kpti_session *session, const char *path,
  * kpti_session_count_calls only counts, and kpti_session_profile sums up by function. */
 kpt_status kpti_session_deliver(kpti_session *session, const kpti_session_watch *watch,
                                 kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error);
+/* As kpti_session_deliver, with the ranges of the host, and calls that would cross them in parts. Delivers nothing of a
+ * recording that cannot have ranges. */
+kpt_status kpti_session_deliver_ranges(kpti_session *session, const kpti_session_watch *watch,
+                                       kpt_batch_fn sink, void *sink_ctx,
+                                       kpti_session_error *error);
 kpt_status kpti_session_count_calls(kpti_session *session, kpti_session_count *count,
                                     kpti_session_error *error);
 kpt_status kpti_session_profile(kpti_session *session, const kpti_session_watch *watch,
