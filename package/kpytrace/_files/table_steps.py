@@ -57,11 +57,11 @@ class Steps:
             pairs = file.spans("step")  # these know whether a span has ended
         else:
             pairs = _apart([(begin, end) for begin, end, *_ in found])
-            numbers = [number for _, _, number, _ in found]
+            numbers = [number for _, _, number, _ in found if number < 2**31]  # the column's type
         self.packed = array("q", [ns for pair in pairs for ns in pair]).tobytes()
         self._starts = [None, *(begin for begin, _ in pairs)]
         self._lengths = [None, *(end - begin if end < _NO_END else None for begin, end in pairs)]
-        self._numbers = [None, *(numbers or range(len(pairs)))]
+        self._numbers = [None, *(numbers if len(numbers) == len(pairs) else range(len(pairs)))]
 
     def columns(self) -> dict[str, list[Any]]:
         return {"step": self._numbers, "step_start_ns": self._starts, "step_ns": self._lengths}
