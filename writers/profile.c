@@ -129,20 +129,6 @@ static kpt_status own_time(kpti_profile *p, const kpt_activity *a, uint64_t ns, 
     return KPT_OK;
 }
 
-uint32_t kpti_profile_step_at(const kpti_profile_step *steps, uint32_t count, int64_t ns)
-{
-    uint32_t low = 0;
-    uint32_t high = count; /* steps from here on begin later */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (steps[middle].begin_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && ns < steps[low - 1].end_ns ? low : 0;
-}
-
 static kpt_status find_row(kpti_profile *p, const kpt_activity *a, function **out)
 {
     const uint32_t step = kpti_profile_step_at(p->steps, p->step_count, a->start_ns);
@@ -168,7 +154,8 @@ static kpt_status find_row(kpti_profile *p, const kpt_activity *a, function **ou
     }
     status = kpti_array_reach(&p->heap, &p->rows, &p->row_capacity, p->row_count, sizeof *p->rows);
     if (status != KPT_OK) return status;
-    p->rows[p->row_count] = (kpti_profile_row){.name = a->name, .step = step, .min_ns = UINT64_MAX};
+    p->rows[p->row_count] =
+        (kpti_profile_row){.name = a->name, .step = step, .kind = a->kind, .min_ns = UINT64_MAX};
     if (p->flags & KPTI_PROFILE_BY_THREAD) p->rows[p->row_count].thread = a->thread;
     f->row = ++p->row_count;
     if (by_step) *by_step = f->row;

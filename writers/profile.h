@@ -10,6 +10,7 @@
 
 #include "abi/kpt_activity.h"
 #include "core/base/allocator.h"
+#include "writers/annotations/step_intervals.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,6 +28,7 @@ typedef struct kpti_profile_row {
     uint64_t min_ns; /* the shortest call, with callees */
     uint64_t max_ns;
     uint32_t step; /* index of its step + 1; 0: no step */
+    uint32_t kind; /* KPT_KIND_* of its calls */
 } kpti_profile_row;
 
 enum { KPTI_PROFILE_BY_THREAD = 1 << 0 }; /* a row for each thread of a function */
@@ -41,18 +43,8 @@ typedef enum kpti_profile_sort {
 /* Returns KPT_OK and sets *OUT, which the caller frees, or returns KPT_E_MEMORY. */
 kpt_status kpti_profile_open(const kpti_heap *heap, uint32_t flags, kpti_profile **out);
 
-/* A time interval from begin_ns to before end_ns, in the tracer's time. */
-typedef struct kpti_profile_step {
-    int64_t begin_ns;
-    int64_t end_ns;
-} kpti_profile_step;
-
-/* Returns the index + 1 of the step that contains NS, or 0 if none does. The COUNT steps are sorted and do not
- * overlap. */
-uint32_t kpti_profile_step_at(const kpti_profile_step *steps, uint32_t count, int64_t ns);
-
 /* Makes a row for each function and step. Call it before the first batch. A call counts for the step in which
- * it began. STEPS, as above, must live until free. */
+ * it began. STEPS, as in step_intervals.h, must live until free. */
 void kpti_profile_by_step(kpti_profile *profile, const kpti_profile_step *steps, uint32_t count);
 
 /* A kpt_batch_fn. PROFILE is a kpti_profile. Returns KPT_OK, KPT_E_MEMORY, KPT_E_SIZE, KPT_E_LIMIT, or

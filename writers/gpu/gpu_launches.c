@@ -128,13 +128,17 @@ void kpti_gpu_launches_shift(kpti_gpu_launches *l, const kpti_clock_shift *shift
         l->items[i].start_ns = kpti_shifted(shift, l->items[i].start_ns);
 }
 
-void kpti_gpu_launches_claim(const kpti_gpu_launches *l, uint64_t os_tid, int64_t start_ns,
-                             int64_t end_ns, uint64_t external)
+uint32_t kpti_gpu_launches_claim(const kpti_gpu_launches *l, uint64_t os_tid, int64_t start_ns,
+                                 int64_t end_ns, uint64_t external)
 {
     kpti_gpu_launch *launch;
-    if (!l->count) return;
+    uint32_t claimed = 0;
+    if (!l->count) return 0;
     for (launch = first_from(l, os_tid, start_ns); launch < l->items + l->count; launch++) {
         if (launch->os_tid != os_tid || launch->start_ns >= end_ns) break;
-        if (!launch->external) launch->external = external;
+        if (launch->external) continue;
+        launch->external = external;
+        claimed++;
     }
+    return claimed;
 }

@@ -64,9 +64,9 @@ kpt_status kpti_gpu_launches_add_range(kpti_gpu_launches *launches, kpt_str name
 void kpti_gpu_launches_shift(kpti_gpu_launches *launches, const kpti_clock_shift *shift);
 
 /* Gives the launches of a thread from START_NS to END_NS the id EXTERNAL, unless they have one. An operator must be
- * passed before the operator around it. */
-void kpti_gpu_launches_claim(const kpti_gpu_launches *launches, uint64_t os_tid, int64_t start_ns,
-                             int64_t end_ns, uint64_t external);
+ * passed before the operator around it. Returns the number of launches that got the id. */
+uint32_t kpti_gpu_launches_claim(const kpti_gpu_launches *launches, uint64_t os_tid,
+                                 int64_t start_ns, int64_t end_ns, uint64_t external);
 
 #ifdef __cplusplus
 }

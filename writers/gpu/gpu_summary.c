@@ -158,13 +158,20 @@ static void add_gap(kpti_gpu_busy *d, kpti_gpu_gap gap)
     if (i < KPTI_GPU_GAPS) d->gaps[i] = gap;
 }
 
+/* The gap from START_NS until P begins. */
+static kpti_gpu_gap gap_before(const piece *p, int64_t start_ns)
+{
+    kpti_gpu_gap gap = {start_ns, p->start_ns, p->text, p->stack, p->backward != NULL, {"", 0}};
+    if (p->backward) gap.forward = p->backward->forward;
+    return gap;
+}
+
 static void add_piece(kpti_gpu_busy *d, const piece *p)
 {
     const int64_t from = p->start_ns > d->last_ns ? p->start_ns : d->last_ns;
     d->count++;
     d->kernels += p->kind == KPT_GPU_KERNEL;
-    if (p->start_ns > d->last_ns)
-        add_gap(d, (kpti_gpu_gap){d->last_ns, p->start_ns, p->text, p->stack});
+    if (p->start_ns > d->last_ns) add_gap(d, gap_before(p, d->last_ns));
     if (p->end_ns <= from) return;
     d->busy_ns += kpti_gpu_ns(from, p->end_ns);
     d->last_ns = p->end_ns;

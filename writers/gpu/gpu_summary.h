@@ -25,8 +25,10 @@ typedef struct kpti_gpu_row {
 typedef struct kpti_gpu_gap {
     int64_t start_ns;
     int64_t end_ns;
-    uint32_t text;  /* name of the work after the gap */
-    uint32_t stack; /* stack that launched it */
+    uint32_t text;        /* name of the work after the gap */
+    uint32_t stack;       /* stack that launched it */
+    uint32_t is_backward; /* autograd launched it without Python */
+    kpt_str forward;      /* as in kpti_gpu_row */
 } kpti_gpu_gap;
 
 enum { KPTI_GPU_GAPS = 16 };

@@ -1,25 +1,12 @@
 #include "writers/operators/operator_walk.h"
 
-#include "core/base/assert.h"
 #include "core/base/batch_records.h"
-#include "writers/annotations/library_file.h"
-
-typedef struct kpti_walked_name {
-    kpt_str
-        shown; /* the tracer owns the text of a function; that of a range ends with the delivery */
-    uint32_t is_library;
-} walked_name;
-
-typedef struct kpti_stack_node {
-    uint32_t shown;      /* the function that the stack is shown as */
-    uint32_t is_library; /* all its functions are a library's */
-} stack_node;
 
 typedef struct kpti_forward {
     int64_t start_ns;
     uint32_t thread;
     uint32_t stack;
-    uint32_t is_linked;
+    uint32_t link; /* index + 1; 0: no node has its number yet */
 } forward;
 
 /* The Python functions that are open on a thread. A stack gets a node only if an operator begins in it. */
@@ -56,8 +43,8 @@ void kpti_operator_walk_init(kpti_operator_walk *w, const kpti_heap *heap, kpti_
                              void *ended_ctx)
 {
     *w = (kpti_operator_walk){.heap = *heap, .ended = ended, .ended_ctx = ended_ctx};
-    w->node_of.heap = w->forward_of.heap = w->launches.heap = *heap;
-    w->node_count = 1;
+    w->forward_of.heap = w->launches.heap = *heap;
+    kpti_python_stacks_init(&w->stacks, heap);
 }
 
 void kpti_operator_walk_free(kpti_operator_walk *w)
@@ -68,40 +55,14 @@ void kpti_operator_walk_free(kpti_operator_walk *w)
         kpti_heap_give(&w->heap, t->operators, t->operator_capacity * sizeof *t->operators);
     }
     kpti_heap_give(&w->heap, w->threads, w->thread_capacity * sizeof *w->threads);
-    kpti_heap_give(&w->heap, w->nodes, w->node_capacity * sizeof *w->nodes);
     kpti_heap_give(&w->heap, w->forwards, w->forward_capacity * sizeof *w->forwards);
     kpti_heap_give(&w->heap, w->links, w->link_capacity * sizeof *w->links);
-    kpti_heap_give(&w->heap, w->names, w->name_capacity * sizeof *w->names);
-    kpti_u64_map_free(&w->node_of);
+    kpti_python_stacks_free(&w->stacks);
     kpti_u64_map_free(&w->forward_of);
     kpti_gpu_launches_free(&w->launches);
 }
 
 /* --- Python stacks ------------------------------------------------------------------------------ */
-
-static stack_node make_node(const kpti_operator_walk *w, uint32_t caller, uint32_t function)
-{
-    const int is_library = function < w->name_capacity && w->names[function].is_library;
-    if (is_library && caller && !w->nodes[caller].is_library) return w->nodes[caller];
-    return (stack_node){function, (uint32_t)is_library};
-}
-
-static kpt_status find_node(kpti_operator_walk *w, uint32_t caller, uint32_t function,
-                            uint32_t *out)
-{
-    uint32_t *known = kpti_u64_map_at(&w->node_of, (uint64_t)caller << 32 | function);
-    kpt_status status;
-    if (!known) return KPT_E_MEMORY;
-    if (!*known) {
-        status = kpti_array_reach(&w->heap, &w->nodes, &w->node_capacity, w->node_count,
-                                  sizeof *w->nodes);
-        if (status != KPT_OK) return status;
-        w->nodes[w->node_count] = make_node(w, caller, function);
-        *known = w->node_count++;
-    }
-    *out = *known;
-    return KPT_OK;
-}
 
 /* Finds the stack of the functions that are open on the thread. */
 static kpt_status find_stack(kpti_operator_walk *w, walked_thread *t, uint32_t *out)
@@ -110,7 +71,7 @@ static kpt_status find_stack(kpti_operator_walk *w, walked_thread *t, uint32_t *
     uint32_t stack = t->known_depth ? t->functions[t->known_depth - 1].stack : 0;
     for (; t->known_depth < t->depth && status == KPT_OK; t->known_depth++) {
         open_function *f = &t->functions[t->known_depth];
-        status = find_node(w, stack, f->name, &f->stack);
+        status = kpti_python_stacks_find(&w->stacks, stack, f->name, &f->stack);
         stack = f->stack;
         if (status != KPT_OK) break;
     }
@@ -120,8 +81,7 @@ static kpt_status find_stack(kpti_operator_walk *w, walked_thread *t, uint32_t *
 
 uint32_t kpti_operator_walk_function(const kpti_operator_walk *w, uint32_t stack)
 {
-    kpti_assert(stack && stack < w->node_count);
-    return w->nodes[stack].shown;
+    return kpti_python_stacks_function(&w->stacks, stack);
 }
 
 static kpt_status take_function(kpti_operator_walk *w, walked_thread *t, const kpt_activity *a)
@@ -173,8 +133,7 @@ static kpt_status find_forward(kpti_operator_walk *w, const kpt_activity *a, for
 
 static kpt_str shown_function(const kpti_operator_walk *w, uint32_t stack)
 {
-    const uint32_t name = kpti_operator_walk_function(w, stack);
-    return name < w->name_capacity ? w->names[name].shown : (kpt_str){"", 0};
+    return kpti_python_stacks_text(&w->stacks, kpti_operator_walk_function(w, stack));
 }
 
 int kpti_operator_walk_forward(kpti_operator_walk *w, const kpt_activity *a, kpt_str *function)
@@ -182,10 +141,26 @@ int kpti_operator_walk_forward(kpti_operator_walk *w, const kpt_activity *a, kpt
     forward *f;
     *function = (kpt_str){"", 0};
     if (a->kind != KPT_KIND_OPERATOR || !a->value0 || !a->value1) return 0;
-    (void)find_forward(w, a,
-                       &f); /* the walk has asked for it before, so that this takes no memory */
+    /* The walk has asked for it before, so that this takes no memory. */
+    (void)find_forward(w, a, &f);
     if (f && f->stack) *function = shown_function(w, f->stack);
     return 1;
+}
+
+uint32_t kpti_operator_walk_link(kpti_operator_walk *w, const kpt_activity *a)
+{
+    const kpti_forward_link *link;
+    kpt_activity node = *a;
+    forward *f;
+    int64_t ns;
+    if (a->kind != KPT_KIND_OPERATOR || !a->value0 || a->thread >= w->thread_capacity) return 0;
+    if (!a->value1) node.value1 = w->threads[a->thread].host_number;
+    (void)find_forward(w, &node, &f); /* takes no memory, as above */
+    if (!f || !f->link) return 0;
+    link = &w->links[f->link - 1];
+    if (a->thread != (a->value1 ? link->backward_thread : link->forward_thread)) return 0;
+    ns = a->value1 ? link->backward_ns : link->forward_ns;
+    return a->start_ns == (w->shift ? kpti_shifted(w->shift, ns) : ns) ? f->link : 0;
 }
 
 /* OUTER is the operator around O; NULL: none. */
@@ -201,12 +176,12 @@ static kpt_status link_backward(kpti_operator_walk *w, const kpt_activity *a, op
         outer->op.is_backward = 1;
         outer->op.forward = o->op.forward;
     }
-    if (!f || f->is_linked) return KPT_OK;
+    if (!f || f->link) return KPT_OK;
     status =
         kpti_array_reach(&w->heap, &w->links, &w->link_capacity, w->link_count, sizeof *w->links);
     if (status != KPT_OK) return status;
     w->links[w->link_count++] = (kpti_forward_link){f->start_ns, a->start_ns, f->thread, a->thread};
-    f->is_linked = 1;
+    f->link = w->link_count;
     return KPT_OK;
 }
 
@@ -220,7 +195,6 @@ kpt_status kpti_operator_walk_add_gpu(kpti_operator_walk *w, const kpti_gpu_log 
 /* Finds the number of the innermost range among the first COUNT operators; 0: there is none. */
 static kpt_status find_range(kpti_operator_walk *w, walked_thread *t, uint32_t count, uint32_t *out)
 {
-    kpt_str name = {"", 0};
     open_operator *o;
     uint32_t outer = 0;
     kpt_status status;
@@ -232,8 +206,8 @@ static kpt_status find_range(kpti_operator_walk *w, walked_thread *t, uint32_t c
     if (!o->range) {
         status = find_range(w, t, count - 1, &outer);
         if (status != KPT_OK) return status;
-        if (o->op.name < w->name_capacity) name = w->names[o->op.name].shown;
-        status = kpti_gpu_launches_add_range(&w->launches, name, outer, &o->range);
+        status = kpti_gpu_launches_add_range(
+            &w->launches, kpti_python_stacks_text(&w->stacks, o->op.name), outer, &o->range);
         if (status != KPT_OK) return status;
     }
     *out = o->range;
@@ -257,11 +231,11 @@ static kpt_status take_launches(kpti_operator_walk *w, walked_thread *t, int64_t
     return KPT_OK;
 }
 
-void kpti_operator_walk_claim(kpti_operator_walk *w, const kpt_activity *a)
+uint32_t kpti_operator_walk_claim(kpti_operator_walk *w, const kpt_activity *a)
 {
-    if (!w->launches.count || a->thread >= w->thread_capacity) return;
-    kpti_gpu_launches_claim(&w->launches, w->threads[a->thread].os_tid, a->start_ns, a->end_ns,
-                            a->id);
+    if (!w->launches.count || a->thread >= w->thread_capacity) return 0;
+    return kpti_gpu_launches_claim(&w->launches, w->threads[a->thread].os_tid, a->start_ns,
+                                   a->end_ns, a->id);
 }
 
 /* --- operators ---------------------------------------------------------------------------------- */
@@ -332,16 +306,6 @@ static kpt_status reach_thread(kpti_operator_walk *w, uint32_t thread)
     return kpti_array_reach(&w->heap, &w->threads, &w->thread_capacity, thread, sizeof *w->threads);
 }
 
-static kpt_status take_name(kpti_operator_walk *w, const kpt_name *name)
-{
-    kpt_status status =
-        kpti_array_reach(&w->heap, &w->names, &w->name_capacity, name->index, sizeof *w->names);
-    if (status == KPT_OK)
-        w->names[name->index] =
-            (walked_name){kpti_shown_name(name), (uint32_t)kpti_is_library_file(name->file)};
-    return status;
-}
-
 static kpt_status take_activity(kpti_operator_walk *w, const kpt_activity *a)
 {
     kpt_status status = reach_thread(w, a->thread);
@@ -369,7 +333,8 @@ kpt_status kpti_operator_walk_batch(void *walk, const kpt_batch *batch)
     if (!kpti_records_can_read(batch)) return KPT_E_SIZE;
     if (batch->order != KPT_ORDER_TIME) return KPT_E_UNSUPPORTED;
     for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
-        status = take_name(w, kpti_record(batch->names, batch->name_stride, i));
+        status =
+            kpti_python_stacks_name(&w->stacks, kpti_record(batch->names, batch->name_stride, i));
     for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++) {
         const kpt_thread *thread = kpti_record(batch->threads, batch->thread_stride, i);
         status = reach_thread(w, thread->index);

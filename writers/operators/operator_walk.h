@@ -14,9 +14,9 @@
 #define KPTI_WRITERS_OPERATORS_OPERATOR_WALK_H
 
 #include "abi/kpt_activity.h"
-#include "core/base/u64_map.h"
 #include "writers/annotations/clock_shift.h"
 #include "writers/gpu/gpu_launches.h"
+#include "writers/operators/python_stacks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,10 +59,7 @@ typedef struct kpti_operator_walk {
     void *ended_ctx;
     struct kpti_walked_thread *threads; /* by index */
     uint32_t thread_capacity;
-    struct kpti_stack_node *nodes; /* Python stacks; 0 is the empty one */
-    uint32_t node_capacity;
-    uint32_t node_count;
-    kpti_u64_map node_of;    /* by the caller's stack and the function */
+    kpti_python_stacks stacks;
     kpti_u64_map forward_of; /* by thread and sequence number: index + 1 of a forward */
     struct kpti_forward *forwards;
     uint32_t forward_capacity;
@@ -70,8 +67,6 @@ typedef struct kpti_operator_walk {
     kpti_forward_link *links;
     uint32_t link_capacity;
     uint32_t link_count;
-    struct kpti_walked_name *names; /* of functions, by index */
-    uint32_t name_capacity;
     kpti_gpu_launches launches;    /* empty without add_gpu */
     const kpti_clock_shift *shift; /* the user of links applies it to their times; NULL: none */
 } kpti_operator_walk;
@@ -95,9 +90,13 @@ uint32_t kpti_operator_walk_function(const kpti_operator_walk *walk, uint32_t st
  * empty text means that the forward operator is not known, or was called without Python. */
 int kpti_operator_walk_forward(kpti_operator_walk *walk, const kpt_activity *a, kpt_str *function);
 
+/* Returns the number, from 1, of the link that begins or ends at A, an operator of any delivery of the same recording with
+ * the walk's shift; 0: there is none. */
+uint32_t kpti_operator_walk_link(kpti_operator_walk *walk, const kpt_activity *a);
+
 /* Gives the launches inside A, an operator of any delivery of the same recording, its id, unless they have one. Operators
- * come before those around them. */
-void kpti_operator_walk_claim(kpti_operator_walk *walk, const kpt_activity *a);
+ * come before those around them. Returns the number of launches that got the id. */
+uint32_t kpti_operator_walk_claim(kpti_operator_walk *walk, const kpt_activity *a);
 
 #ifdef __cplusplus
 }

@@ -2,20 +2,10 @@
 
 #include "writers/perfetto/perfetto_gpu.h"
 #include "writers/perfetto/perfetto_notes.h"
+#include "writers/perfetto/perfetto_operators.h"
 #include "writers/perfetto/perfetto_packets.h"
 #include "writers/perfetto/perfetto_tasks.h"
 #include "writers/perfetto/perfetto_tracks.h"
-
-/* --- packets ---------------------------------------------------------------------------------- */
-
-/* The hot path: a packet whose length fits in one byte. */
-enum { SHORT_PACKET = 128 };
-static inline void end_short_packet(kpti_perfetto *w, char *begin, char *end)
-{
-    begin[0] = TRACE_PACKET << 3 | KPTI_WIRE_BYTES;
-    begin[1] = (char)(end - begin - 2);
-    kpti_out_wrote(&w->base.out, end);
-}
 
 /* --- names and threads ------------------------------------------------------------------------ */
 
@@ -31,8 +21,9 @@ static kpt_status add_event(kpti_perfetto *w, const kpt_name *name)
     if (name->file.size) at = kpti_proto_number(at, EVENT_SOURCE_ID, id);
     begin[0] = PACKET_TRACK_EVENT << 3 | KPTI_WIRE_BYTES;
     begin[1] = (char)(at - begin - 2);
+    /* Only Python functions have a line, and only operators have a scope. */
     return kpti_fragments_set(&w->events, name->index, begin, (size_t)(at - begin),
-                              name->first_line);
+                              name->first_line + name->scope);
 }
 
 static size_t text_capacity(kpt_str text)
@@ -116,6 +107,7 @@ static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_a
 {
     kpti_perfetto_event event;
     char *at;
+    if (a->flags & KPT_ACTIVITY_CONTINUED) kpti_perfetto_intern_operators(w, t);
     (void)kpti_perfetto_open(w, t, a->start_ns, EVENT_BEGIN, 0, &event);
     memcpy(event.event, slice.text + 2, slice.size - 2); /* it includes the type */
     at = event.event + slice.size - 2;
@@ -123,11 +115,14 @@ static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_a
         at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_LINE, ANNOTATION_UINT, a->line);
     if (a->flags & KPT_ACTIVITY_BEGAN_BEFORE)
         at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_BEGAN_BEFORE, ANNOTATION_BOOL, 1);
+    if (a->flags & KPT_ACTIVITY_CONTINUED)
+        at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_CONTINUED, ANNOTATION_BOOL, 1);
     kpti_perfetto_close(w, &event, at);
 }
 
 static kpt_status begin_call(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *a)
 {
+    enum { RARE = KPT_ACTIVITY_BEGAN_BEFORE | KPT_ACTIVITY_CONTINUED };
     static const char unknown_text[KPTI_FRAGMENT_STEP] = "\x5A\x0C\x48\x01\xBA\x01\x07unknown";
     static const kpti_fragment unknown = {unknown_text, 14, 0};
     kpti_fragment slice = kpti_fragments_get(&w->events, a->name, unknown);
@@ -137,18 +132,20 @@ static kpt_status begin_call(kpti_perfetto *w, kpti_perfetto_track *t, const kpt
         kpt_status status = intern(w, t, a->name);
         if (status != KPT_OK) return status;
     }
-    if (a->flags & KPT_ACTIVITY_BEGAN_BEFORE || (a->line && a->line != slice.note)) {
+    if (kpti_perfetto_is_operator(a)) return kpti_perfetto_begin_operator(w, t, a, slice);
+    if (a->flags & RARE || (a->line && a->line != slice.note)) {
         put_rare_begin(w, t, a, slice);
         return KPT_OK;
     }
-    begin = kpti_out_reserve(&w->base.out, SHORT_PACKET);
+    begin = kpti_out_reserve(&w->base.out, KPTI_PERFETTO_SHORT_PACKET);
     at = kpti_perfetto_put_head(t, kpti_perfetto_put_time(t, begin + 2, a->start_ns));
     memcpy(at, slice.text, KPTI_FRAGMENT_STEP);
-    end_short_packet(w, begin, at + slice.size);
+    kpti_perfetto_end_short(w, begin, at + slice.size);
     return KPT_OK;
 }
 
-static void put_rare_end(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *a)
+static void put_rare_end(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *a,
+                         const kpti_perfetto_operator_end *more)
 {
     static const struct {
         uint32_t flag;
@@ -166,22 +163,27 @@ static void put_rare_end(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_act
         at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_COLLECTED, ANNOTATION_UINT, a->value1);
         at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_UNCOLLECTABLE, ANNOTATION_UINT, a->value2);
     }
+    if (more) at = kpti_perfetto_put_operator_end(at, more);
     kpti_perfetto_close(w, &event, at);
 }
 
 static void end_call(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *a)
 {
     enum { RARE = KPT_ACTIVITY_ENDED_BY_STOP | KPT_ACTIVITY_CLAMPED | KPT_ACTIVITY_RECOVERED };
+    const kpti_perfetto_operator_end *more = NULL;
+    kpti_perfetto_operator_end operator_end;
     uint32_t frame;
     while ((frame = kpti_spans_pop_of_call(&w->spans, a)))
         kpti_perfetto_end_frame(w, t, frame, a->end_ns, a);
-    if (a->flags & RARE || a->kind == KPT_KIND_GC) {
-        put_rare_end(w, t, a);
+    if (a->kind == KPT_KIND_OPERATOR && kpti_perfetto_end_operator(w, t, a, &operator_end))
+        more = &operator_end;
+    if (more || a->flags & RARE || a->kind == KPT_KIND_GC) {
+        put_rare_end(w, t, a, more);
     } else {
-        char *begin = kpti_out_reserve(&w->base.out, SHORT_PACKET);
+        char *begin = kpti_out_reserve(&w->base.out, KPTI_PERFETTO_SHORT_PACKET);
         char *at = kpti_perfetto_put_time(t, begin + 2, a->end_ns);
         memcpy(at, t->end, sizeof t->end);
-        end_short_packet(w, begin, at + t->end_bytes);
+        kpti_perfetto_end_short(w, begin, at + t->end_bytes);
     }
     while ((frame = kpti_spans_pop_after_call(&w->spans, a)))
         kpti_perfetto_end_frame(w, t, frame, a->end_ns, NULL);
@@ -230,8 +232,10 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
 static void release(kpti_writer *writer)
 {
     kpti_perfetto *w = (kpti_perfetto *)writer;
-    for (uint32_t i = 0; i < w->track_capacity; i++)
+    for (uint32_t i = 0; i < w->track_capacity; i++) {
         kpti_heap_give(&writer->heap, w->track_states[i].seen, w->track_states[i].seen_bytes);
+        kpti_perfetto_free_operators(&w->track_states[i]);
+    }
     kpti_heap_give(&writer->heap, w->track_states, w->track_capacity * sizeof *w->track_states);
     w->track_states = NULL;
     w->track_capacity = 0;
@@ -268,4 +272,4 @@ static const kpti_format_ops ops = {sizeof(kpti_perfetto),
                                     end_process,
                                     begin_process};
 
-const kpti_format kpti_format_perfetto = {"Perfetto", ".pftrace", KPT_ORDER_TIME, &ops, 0, 0};
+const kpti_format kpti_format_perfetto = {"Perfetto", ".pftrace", KPT_ORDER_TIME, &ops, 1, 0};

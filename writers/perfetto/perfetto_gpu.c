@@ -8,6 +8,7 @@
 
 #include "writers/gpu/gpu_index.h"
 #include "writers/gpu/gpu_names.h"
+#include "writers/perfetto/perfetto_gpu_ranges.h"
 #include "writers/perfetto/perfetto_packets.h"
 #include "writers/perfetto/perfetto_tracks.h"
 
@@ -30,6 +31,7 @@ enum {
     GRAPH,
     STACK,
     LAUNCHED,
+    FORWARD,
     BEHIND
 };
 static const char *const words[] = {"device",        "context",
@@ -39,7 +41,8 @@ static const char *const words[] = {"device",        "context",
                                     "block",         "est. achieved occupancy %",
                                     "bytes",         "memory bandwidth (GB/s)",
                                     "returned",      "graph id",
-                                    "python stack",  "launched at"};
+                                    "python stack",  "launched at",
+                                    "forward at"};
 _Static_assert(sizeof words / sizeof words[0] == BEHIND - FIRST, "a word for each");
 
 /* Above the numbers of users' flows, which are likely to be small. */
@@ -47,31 +50,15 @@ _Static_assert(sizeof words / sizeof words[0] == BEHIND - FIRST, "a word for eac
 
 enum { EVENT_ROOM = 2 * KPTI_PERFETTO_MAX_NAME * KPTI_UTF8_MAX_GROWTH };
 
-typedef struct track_uuids {
-    uint64_t device;
-    uint64_t stream;
-} track_uuids;
-
 typedef struct gpu_tracks {
     kpti_gpu_index index;
-    track_uuids *uuids; /* by track */
+    kpti_perfetto_stream *uuids; /* by track */
+    kpti_gpu_range_spans ranges;
     unsigned char *seen_texts;
     unsigned char *seen_stacks;
 } gpu_tracks;
 
 /* --- interned data ---------------------------------------------------------------------------- */
-
-static void put_interned(kpti_perfetto *w, uint32_t field, uint64_t number, kpt_str text)
-{
-    char *packet;
-    char *content =
-        kpti_proto_open(kpti_perfetto_open_packet(w, &w->own, &packet), PACKET_INTERNED);
-    char *entry = kpti_proto_open(content, field);
-    char *at = kpti_proto_number(entry, INTERN_ID, number);
-    at = kpti_proto_text(at, INTERN_TEXT, text, KPTI_PERFETTO_MAX_NAME);
-    at = kpti_proto_close(content, kpti_proto_close(entry, at));
-    kpti_out_wrote(&w->base.out, kpti_proto_close(packet, at));
-}
 
 /* Writes "inner (file.py:12)", a line for each frame, innermost first, as many as fit. */
 static void put_stack(kpti_perfetto *w, uint32_t stack)
@@ -88,7 +75,7 @@ static void put_stack(kpti_perfetto *w, uint32_t stack)
         if (made < 0 || (size_t)made >= sizeof text - size) break;
         size += (size_t)made;
     }
-    put_interned(w, INTERNED_STRING, stack, (kpt_str){text, size});
+    kpti_perfetto_intern(w, &w->own, INTERNED_STRING, stack, (kpt_str){text, size});
 }
 
 /* Returns whether NUMBER is seen for the first time, and records it. */
@@ -155,11 +142,11 @@ static char *put_double(char *at, uint32_t annotation, double value)
     return kpti_proto_close(content, kpti_proto_double(at, ANNOTATION_DOUBLE, value));
 }
 
-static char *put_words(char *at, uint32_t annotation, const char *text)
+static char *put_words(char *at, uint32_t annotation, kpt_str text)
 {
     char *content = kpti_proto_open(at, EVENT_ANNOTATION);
     at = kpti_proto_number(content, ANNOTATION_NAME_ID, annotation);
-    at = kpti_proto_text(at, ANNOTATION_TEXT, kpt_str_of(text), KPTI_PERFETTO_MAX_NAME);
+    at = kpti_proto_text(at, ANNOTATION_TEXT, text, KPTI_PERFETTO_MAX_NAME);
     return kpti_proto_close(content, at);
 }
 
@@ -167,7 +154,7 @@ static char *put_three(char *at, uint32_t annotation, const uint32_t *values)
 {
     char text[64];
     (void)snprintf(text, sizeof text, "[%u, %u, %u]", values[0], values[1], values[2]);
-    return put_words(at, annotation, text);
+    return put_words(at, annotation, kpt_str_of(text));
 }
 
 static char *put_uint(char *at, uint32_t annotation, uint64_t value)
@@ -198,14 +185,29 @@ static char *put_memory(char *at, const kpt_gpu_event *e)
     return ns ? put_double(at, BANDWIDTH, (double)e->bytes / (double)ns) : at;
 }
 
+/* The launch of an event, if the recording has operators. */
+static const kpti_gpu_launch *launch_of(const kpti_perfetto *w, const kpt_gpu_event *e)
+{
+    return w->base.operators ? kpti_gpu_launch_of(&w->base.operators->launches, e) : NULL;
+}
+
+static char *put_forward(char *at, const kpti_gpu_launch *launch)
+{
+    if (!launch || !launch->is_backward) return at;
+    return put_words(at, FORWARD,
+                     launch->forward.size ? launch->forward : kpt_str_of("(not recorded)"));
+}
+
 static char *put_annotations(const kpti_perfetto *w, char *at, const kpti_gpu_entry *entry)
 {
     const kpt_gpu_event *e = &entry->event;
+    const kpti_gpu_launch *launch = launch_of(w, e);
+    const uint64_t external = launch && launch->external ? launch->external : e->external;
     const kpti_gpu_node *node = kpti_gpu_own_frame(w->base.gpu, entry->stack);
     char text[512];
     at = put_device(at, e);
     if (e->correlation) at = put_uint(at, CORRELATION, kpti_id_in_file(&w->base, e->correlation));
-    if (e->external) at = put_uint(at, EXTERNAL, kpti_id_in_file(&w->base, e->external));
+    if (external) at = put_uint(at, EXTERNAL, kpti_id_in_file(&w->base, external));
     if (e->kind == KPT_GPU_KERNEL)
         at = put_kernel(w, at, e);
     else if (kpti_gpu_is_work(e->kind))
@@ -219,10 +221,10 @@ static char *put_annotations(const kpti_perfetto *w, char *at, const kpti_gpu_en
         const kpt_str function = kpti_gpu_text(w->base.gpu, node->function);
         (void)snprintf(text, sizeof text, "%.*s(%u): %.*s", (int)file.size, file.data, node->line,
                        (int)function.size, function.data);
-        at = put_words(at, LAUNCHED, text);
+        at = put_words(at, LAUNCHED, kpt_str_of(text));
         at = kpti_perfetto_annotate(at, STACK, ANNOTATION_STRING_ID, entry->stack);
     }
-    return at;
+    return put_forward(at, launch);
 }
 
 static kpt_status put_event(kpti_perfetto *w, gpu_tracks *t, const kpti_gpu_entry *entry)
@@ -235,7 +237,7 @@ static kpt_status put_event(kpti_perfetto *w, gpu_tracks *t, const kpti_gpu_entr
     char *at;
     if (!uuid) return KPT_E_MEMORY;
     if (entry->text && is_new(t->seen_texts, entry->text))
-        put_interned(w, INTERNED_NAME, entry->text, e->name);
+        kpti_perfetto_intern(w, &w->own, INTERNED_NAME, entry->text, e->name);
     if (entry->stack && is_new(t->seen_stacks, entry->stack)) put_stack(w, entry->stack);
     at = kpti_perfetto_open(w, &w->own, e->start_ns, is_mark ? EVENT_INSTANT : EVENT_BEGIN,
                             EVENT_ROOM, &event);
@@ -261,16 +263,29 @@ static void *take_zeroes(const kpti_heap *heap, size_t size)
     return memory ? memset(memory, 0, size) : NULL;
 }
 
+static kpt_status add_to_ranges(const kpti_perfetto *w, gpu_tracks *t, const kpt_gpu_event *e)
+{
+    const kpti_gpu_launch *launch = kpti_gpu_is_work(e->kind) ? launch_of(w, e) : NULL;
+    const uint32_t track = launch ? kpti_gpu_track_of(&t->index, e) : UINT32_MAX;
+    if (track == UINT32_MAX) return launch ? KPT_E_MEMORY : KPT_OK;
+    return kpti_gpu_range_spans_add(&t->ranges, &w->base.operators->launches, launch, track, e);
+}
+
 static kpt_status put_all(kpti_perfetto *w, gpu_tracks *t)
 {
+    const int has_operators = w->base.operators && w->base.operators->launches.count;
     kpti_gpu_cursor cursor = {.log = w->base.gpu};
     const kpti_gpu_entry *entry;
     kpt_status status = KPT_OK;
-    for (uint32_t i = 0; i < BEHIND - FIRST; i++)
-        put_interned(w, INTERNED_ANNOTATION, FIRST + i, kpt_str_of(words[i]));
+    for (uint32_t word = FIRST; word < (has_operators ? BEHIND : FORWARD); word++)
+        kpti_perfetto_intern(w, &w->own, INTERNED_ANNOTATION, word,
+                             kpt_str_of(words[word - FIRST]));
     make_tracks(w, t);
-    while (status == KPT_OK && (entry = kpti_gpu_next(&cursor)))
+    while (status == KPT_OK && (entry = kpti_gpu_next(&cursor))) {
         status = put_event(w, t, entry);
+        if (status == KPT_OK) status = add_to_ranges(w, t, &entry->event);
+    }
+    if (status == KPT_OK) status = kpti_perfetto_gpu_ranges(w, &t->ranges, t->uuids);
     return status;
 }
 
@@ -280,7 +295,7 @@ kpt_status kpti_perfetto_gpu(kpti_perfetto *w)
     const kpti_gpu_log *log = w->base.gpu;
     const size_t text_bytes = log->texts.texts.count / 8 + 1;
     const size_t stack_bytes = log->node_count / 8 + 1;
-    gpu_tracks t = {.index = {.heap = *heap}};
+    gpu_tracks t = {.index = {.heap = *heap}, .ranges = {.heap = *heap}};
     size_t uuid_bytes;
     kpt_status status;
     if (!log->events) return KPT_OK;
@@ -294,6 +309,7 @@ kpt_status kpti_perfetto_gpu(kpti_perfetto *w)
     kpti_heap_give(heap, t.uuids, uuid_bytes);
     kpti_heap_give(heap, t.seen_texts, text_bytes);
     kpti_heap_give(heap, t.seen_stacks, stack_bytes);
+    kpti_gpu_range_spans_free(&t.ranges);
     kpti_gpu_index_free(&t.index);
     return status;
 }

@@ -22,6 +22,15 @@ static inline char *kpti_perfetto_put_head(const kpti_perfetto_track *t, char *a
     return at + t->head_bytes;
 }
 
+/* The hot path: a packet whose length fits in one byte. BEGIN is reserved, and its fields begin at BEGIN + 2. */
+enum { KPTI_PERFETTO_SHORT_PACKET = 128 };
+static inline void kpti_perfetto_end_short(kpti_perfetto *w, char *begin, char *end)
+{
+    begin[0] = TRACE_PACKET << 3 | KPTI_WIRE_BYTES;
+    begin[1] = (char)(end - begin - 2);
+    kpti_out_wrote(&w->base.out, end);
+}
+
 /* An event that is being written. */
 typedef struct kpti_perfetto_event {
     char *packet;
@@ -34,5 +43,9 @@ char *kpti_perfetto_open(kpti_perfetto *writer, kpti_perfetto_track *track_state
 void kpti_perfetto_close(kpti_perfetto *writer, const kpti_perfetto_event *event, char *end);
 
 char *kpti_perfetto_annotate(char *at, uint32_t annotation, uint32_t kind, uint64_t value);
+
+/* Writes a packet that interns TEXT as NUMBER of FIELD (INTERNED_*) in a sequence. */
+void kpti_perfetto_intern(kpti_perfetto *writer, const kpti_perfetto_track *track_state,
+                          uint32_t field, uint64_t number, kpt_str text);
 
 #endif

@@ -33,8 +33,19 @@ enum {
     KPTI_ANNOTATION_GENERATION = 6,
     KPTI_ANNOTATION_COLLECTED = 7,
     KPTI_ANNOTATION_UNCOLLECTABLE = 8,
-    KPTI_ANNOTATION_THREAD = 9
+    KPTI_ANNOTATION_THREAD = 9,
+    KPTI_ANNOTATION_CONTINUED = 20 /* after kpti_perfetto_intern_operators */
 };
+
+/* autograd's last node on a thread. */
+typedef struct kpti_perfetto_node {
+    uint64_t id;        /* 0: the node has ended */
+    uint64_t parent_id; /* of the engine's operator around it */
+    uint64_t sequence_plus_1;
+    uint64_t forward_thread;
+    uint32_t
+        forward; /* number of its forward function among the interned texts; 0: no walk was made */
+} kpti_perfetto_node;
 
 /* A packet sequence. */
 typedef struct kpti_perfetto_track {
@@ -47,6 +58,11 @@ typedef struct kpti_perfetto_track {
     uint32_t seen_bytes;
     uint64_t begun_id; /* id of the call that began last */
     int64_t begun_ns;
+    /* Of operators (perfetto_operators.h): */
+    kpti_perfetto_node node;
+    kpti_u64_map forwards; /* interned forward functions: number by key of the text */
+    uint32_t forward_count;
+    uint32_t has_operators; /* their categories and annotations are interned */
 } kpti_perfetto_track;
 
 typedef struct kpti_perfetto {
@@ -54,10 +70,11 @@ typedef struct kpti_perfetto {
     kpti_perfetto_track own; /* the process's own sequence */
     kpti_perfetto_track *track_states;
     uint32_t track_capacity;
-    uint64_t sequences;      /* used by earlier processes */
-    uint64_t uuids;          /* base for the uuids of this process's tracks */
-    uint64_t made_tracks;    /* tracks of counters, loose spans, tasks and GPUs */
-    kpti_fragments events;   /* by name: the begin of a slice; the note is the first line */
+    uint64_t sequences;   /* used by earlier processes */
+    uint64_t uuids;       /* base for the uuids of this process's tracks */
+    uint64_t made_tracks; /* tracks of counters, loose spans, tasks and GPUs */
+    kpti_fragments
+        events; /* by name: the begin of a slice; the note is the first line, or the scope of an operator */
     kpti_fragments interned; /* by name: the data that interns it in a sequence */
     kpti_spans spans;
     kpti_resumes resumes;

@@ -49,6 +49,7 @@ enum {
 };
 
 enum {
+    INTERNED_CATEGORY = 1,
     INTERNED_NAME = 2,
     INTERNED_ANNOTATION = 3,
     INTERNED_SOURCE = 4,
@@ -61,6 +62,7 @@ enum {
 };
 
 enum {
+    EVENT_CATEGORY_ID = 3,
     EVENT_ANNOTATION = 4,
     EVENT_TYPE = 9,
     EVENT_NAME_ID = 10,

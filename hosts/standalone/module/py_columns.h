@@ -1,4 +1,4 @@
-/* py_columns.h: columns(trace, steps, take), a function of the module. */
+/* py_columns.h: columns(trace, steps, take, ranges), a function of the module. */
 #ifndef KPTI_HOSTS_STANDALONE_MODULE_PY_COLUMNS_H
 #define KPTI_HOSTS_STANDALONE_MODULE_PY_COLUMNS_H
 

@@ -19,15 +19,22 @@ static PyObject *frame(const kpti_gpu_log *log, const kpti_gpu_node *node)
 }
 
 /* Returns (file, line, function), or None, or the forward function of backward work as bytes. */
-static PyObject *line(const kpti_gpu_log *log, const kpti_gpu_row *row)
+static PyObject *line(const kpti_gpu_log *log, const kpti_gpu_node *node, uint32_t is_backward,
+                      kpt_str forward)
 {
-    if (!row->is_backward) return frame(log, kpti_gpu_node_of(log, row->name));
-    return PyBytes_FromStringAndSize(row->forward.data, (Py_ssize_t)row->forward.size);
+    if (!is_backward) return frame(log, node);
+    return PyBytes_FromStringAndSize(forward.data, (Py_ssize_t)forward.size);
+}
+
+static PyObject *line_of_row(const kpti_gpu_log *log, const kpti_gpu_row *row)
+{
+    return line(log, row->is_backward ? NULL : kpti_gpu_node_of(log, row->name), row->is_backward,
+                row->forward);
 }
 
 static PyObject *row_to_tuple(const kpti_gpu_log *log, const kpti_gpu_row *row, int is_line)
 {
-    PyObject *name = is_line ? line(log, row) : text(log, row->name);
+    PyObject *name = is_line ? line_of_row(log, row) : text(log, row->name);
     return Py_BuildValue("NKKK", name, (unsigned long long)row->count,
                          (unsigned long long)row->total_ns, (unsigned long long)row->max_ns);
 }
@@ -55,10 +62,12 @@ static PyObject *gaps_to_list(const kpti_gpu_log *log, const kpti_gpu_busy *busy
     for (uint32_t i = 0; list && i < busy->gap_count; i++) {
         const kpti_gpu_gap *gap = &busy->gaps[i];
         if (!append(list,
-                    Py_BuildValue(
-                        "KKNN", (unsigned long long)kpti_gpu_ns(busy->first_ns, gap->start_ns),
-                        (unsigned long long)kpti_gpu_ns(gap->start_ns, gap->end_ns),
-                        text(log, gap->text), frame(log, kpti_gpu_own_frame(log, gap->stack)))))
+                    Py_BuildValue("KKNN",
+                                  (unsigned long long)kpti_gpu_ns(busy->first_ns, gap->start_ns),
+                                  (unsigned long long)kpti_gpu_ns(gap->start_ns, gap->end_ns),
+                                  text(log, gap->text),
+                                  line(log, kpti_gpu_own_frame(log, gap->stack), gap->is_backward,
+                                       gap->forward))))
             Py_CLEAR(list);
     }
     return list;

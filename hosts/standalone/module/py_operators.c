@@ -18,13 +18,27 @@ static PyObject *row_to_tuple(const kpti_operator_table *table, const kpti_opera
                          (unsigned long long)row->gpu_total_ns);
 }
 
-static PyObject *rows_to_list(const kpti_operator_table *table)
+/* The same, with the shortest time, the thread and the step at the end. */
+static PyObject *row_with_step(const kpti_operator_table *table, const kpti_operator_row *row)
+{
+    const kpt_str thread = kpti_operator_table_thread(table, row->thread);
+    PyObject *base = row_to_tuple(table, row);
+    PyObject *more = base ? Py_BuildValue("Ky#k", (unsigned long long)row->min_ns, thread.data,
+                                          (Py_ssize_t)thread.size, (unsigned long)row->step)
+                          : NULL;
+    PyObject *both = more ? PySequence_Concat(base, more) : NULL;
+    Py_XDECREF(base);
+    Py_XDECREF(more);
+    return both;
+}
+
+static PyObject *rows_to_list(const kpti_operator_table *table, int with_steps)
 {
     uint32_t count;
     const kpti_operator_row *rows = kpti_operator_table_rows(table, &count);
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < count; i++) {
-        PyObject *row = row_to_tuple(table, &rows[i]);
+        PyObject *row = with_steps ? row_with_step(table, &rows[i]) : row_to_tuple(table, &rows[i]);
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);
     }
@@ -32,11 +46,12 @@ static PyObject *rows_to_list(const kpti_operator_table *table)
 }
 
 const char kpti_operators_doc[] =
-    "operators(trace, by_function, progress) -> rows (name, whether "
-    "it is a range, caller, Python function, calls, "
-    "own ns, total ns, longest ns, own and total GPU ns). The caller is 0: none, 1: the "
-    "function, 2: autograd, for an operator that the "
-    "function called, 3: autograd, for an operator that is not known";
+    "operators(trace, by_function, progress[, steps]) -> rows (name, whether it is a range, "
+    "caller, "
+    "Python function, calls, own ns, total ns, longest ns, own and total GPU ns). The caller is 0: "
+    "none, 1: the function, 2: autograd, for an operator that the function called, 3: autograd, "
+    "for an operator that is not known. With STEPS, as for profile, rows are also by thread and "
+    "step, and end with the shortest ns, the thread and the step's number";
 
 PyObject *kpti_operators_call(PyObject *module, PyObject *args)
 {
@@ -50,21 +65,28 @@ PyObject *kpti_operators_call(PyObject *module, PyObject *args)
     kpti_operator_table *table;
     kpti_session_error error;
     kpt_status status;
+    uint32_t flags;
+    const char *steps = NULL;
+    Py_ssize_t steps_size = 0;
     int by_function;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OpO", &capsule, &by_function, &progress)) return NULL;
+    if (!PyArg_ParseTuple(args, "OpO|y#", &capsule, &by_function, &progress, &steps, &steps_size))
+        return NULL;
     session = kpti_session_of(capsule);
     if (!session) return NULL;
     if (progress != Py_None) call.progress = progress;
-    if (kpti_operator_table_open(&heap, by_function ? KPTI_OPERATORS_BY_FUNCTION : 0, &table) !=
-        KPT_OK)
-        return PyErr_NoMemory();
+    flags = by_function ? KPTI_OPERATORS_BY_FUNCTION : 0;
+    if (steps) flags |= KPTI_OPERATORS_BY_THREAD;
+    if (kpti_operator_table_open(&heap, flags, &table) != KPT_OK) return PyErr_NoMemory();
+    if (steps)
+        kpti_operator_table_by_step(table, (const void *)steps,
+                                    (uint32_t)((size_t)steps_size / sizeof(kpti_profile_step)));
     watch = kpti_watch_of(&call);
     call.released = PyEval_SaveThread();
     status = kpti_session_operators(session, &watch, table, &error);
     PyEval_RestoreThread(call.released);
     if (status == KPT_OK && !call.raised)
-        list = rows_to_list(table);
+        list = rows_to_list(table, steps != NULL);
     else
         (void)kpti_raise(&error, NULL);
     kpti_operator_table_free(table);

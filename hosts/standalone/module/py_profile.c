@@ -18,11 +18,12 @@ static PyObject *row_to_tuple(const kpti_profile *profile, const kpti_profile_ro
         (unsigned long long)row->min_ns, (unsigned long long)row->max_ns);
 }
 
-/* The same, with the step at the end. */
+/* The same, with the step and whether it is an operator at the end. */
 static PyObject *row_with_step(const kpti_profile *profile, const kpti_profile_row *row)
 {
     PyObject *base = row_to_tuple(profile, row);
-    PyObject *step = base ? Py_BuildValue("(k)", (unsigned long)row->step) : NULL;
+    PyObject *step =
+        base ? Py_BuildValue("ki", (unsigned long)row->step, row->kind == KPT_KIND_OPERATOR) : NULL;
     PyObject *both = step ? PySequence_Concat(base, step) : NULL;
     Py_XDECREF(base);
     Py_XDECREF(step);
@@ -45,8 +46,8 @@ static PyObject *rows_to_list(kpti_profile *profile, int sort, unsigned max, int
 
 const char kpti_profile_doc[] =
     "profile(trace, sort, most, by_thread, progress[, steps]) -> rows by function; with STEPS, "
-    "sorted pairs of int64 times, by function and step: the last item of a row is the step's "
-    "number, from 1, or 0 outside of steps";
+    "sorted pairs of int64 times, by function and step: the last items of a row are the "
+    "step's number, from 1, or 0 outside of steps, and whether it is an operator";
 
 PyObject *kpti_profile_call(PyObject *module, PyObject *args)
 {

@@ -26,16 +26,16 @@ static kpt_status count_batch(void *ctx, const kpt_batch *batch)
     return KPT_OK;
 }
 
-static kpt_status deliver(kpti_session *s, const kpti_session_watch *watch, uint32_t order,
-                          kpti_extent extent, kpt_batch_fn sink, void *sink_ctx,
-                          kpti_session_error *error)
+static kpt_status deliver(kpti_session *s, const kpti_session_watch *watch, kpti_extent extent,
+                          kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error)
 {
     kpti_source from;
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
     status = kpti_source_begin(s, watch, &from, error);
     if (status == KPT_OK) {
-        status = kpti_source_deliver(&from, order, extent, sink, sink_ctx, error);
+        if (extent == KPTI_CALLS_ONLY || from.may_have_operators)
+            status = kpti_source_deliver(&from, KPT_ORDER_THREAD, extent, sink, sink_ctx, error);
         kpti_source_end(&from);
     }
     return kpti_session_leave(s, status);
@@ -44,7 +44,13 @@ static kpt_status deliver(kpti_session *s, const kpti_session_watch *watch, uint
 kpt_status kpti_session_deliver(kpti_session *s, const kpti_session_watch *watch, kpt_batch_fn sink,
                                 void *sink_ctx, kpti_session_error *error)
 {
-    return deliver(s, watch, KPT_ORDER_THREAD, KPTI_CALLS_ONLY, sink, sink_ctx, error);
+    return deliver(s, watch, KPTI_CALLS_ONLY, sink, sink_ctx, error);
+}
+
+kpt_status kpti_session_deliver_ranges(kpti_session *s, const kpti_session_watch *watch,
+                                       kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error)
+{
+    return deliver(s, watch, KPTI_WITH_RANGES, sink, sink_ctx, error);
 }
 
 kpt_status kpti_session_count_calls(kpti_session *s, kpti_session_count *count,
@@ -112,6 +118,26 @@ kpt_status kpti_session_operators(kpti_session *s, const kpti_session_watch *wat
         status = kpti_operator_table_add_gpu(table, from.gpu);
         if (status != KPT_OK) (void)kpti_session_fail(error, status, "no memory for the table");
         if (status == KPT_OK)
+            status = kpti_source_deliver(&from, KPT_ORDER_TIME, KPTI_WITH_RANGES, profile_batch, &p,
+                                         error);
+        kpti_source_end(&from);
+    }
+    return kpti_session_leave(s, status);
+}
+
+kpt_status kpti_session_steps(kpti_session *s, const kpti_session_watch *watch,
+                              kpti_step_finder *finder, kpti_session_error *error)
+{
+    static const kpti_heap heap = {NULL, NULL, NULL};
+    profiling p = {kpti_step_finder_batch, finder, watch, 0};
+    kpti_source from;
+    kpt_status status = kpti_session_enter(s, error);
+    kpti_step_finder_init(finder, &heap, NULL);
+    if (status != KPT_OK) return status;
+    status = kpti_source_begin(s, watch, &from, error);
+    if (status == KPT_OK) {
+        finder->notes = from.notes;
+        if (from.may_have_operators || from.notes->count)
             status = kpti_source_deliver(&from, KPT_ORDER_TIME, KPTI_WITH_RANGES, profile_batch, &p,
                                          error);
         kpti_source_end(&from);

@@ -6,6 +6,7 @@
 #include "writers/annotations/task_profile.h"
 #include "writers/gpu/gpu_launches.h"
 #include "writers/operators/operator_table.h"
+#include "writers/operators/step_finder.h"
 #include "writers/profile.h"
 
 #ifdef __cplusplus
@@ -21,6 +22,11 @@ kpt_status kpti_session_write(kpti_session *session, const char *path,
  * kpti_session_count_calls only counts, and kpti_session_profile sums up by function. */
 kpt_status kpti_session_deliver(kpti_session *session, const kpti_session_watch *watch,
                                 kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error);
+/* As kpti_session_deliver, with the ranges of the host, and calls that would cross them in parts. Delivers nothing of a
+ * recording that cannot have ranges. */
+kpt_status kpti_session_deliver_ranges(kpti_session *session, const kpti_session_watch *watch,
+                                       kpt_batch_fn sink, void *sink_ctx,
+                                       kpti_session_error *error);
 kpt_status kpti_session_count_calls(kpti_session *session, kpti_session_count *count,
                                     kpti_session_error *error);
 kpt_status kpti_session_profile(kpti_session *session, const kpti_session_watch *watch,
@@ -36,6 +42,10 @@ kpt_status kpti_session_tasks(kpti_session *session, const kpti_session_watch *w
 /* The same by operator of torch. TABLE is a new one. */
 kpt_status kpti_session_operators(kpti_session *session, const kpti_session_watch *watch,
                                   kpti_operator_table *table, kpti_session_error *error);
+
+/* Finds the steps. Initialises FINDER; the caller frees it, also after a failure. */
+kpt_status kpti_session_steps(kpti_session *session, const kpti_session_watch *watch,
+                              kpti_step_finder *finder, kpti_session_error *error);
 
 /* Calls USE with all GPU activity so far. Returns the status of USE. */
 typedef kpt_status (*kpti_session_gpu_fn)(void *ctx, const kpti_gpu_log *log,

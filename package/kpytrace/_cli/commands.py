@@ -20,8 +20,8 @@ Traces every Python call of every thread of a program.
   kpytrace info FILE.kpt         describes a file: program, threads, calls, drops
   kpytrace top FILE.kpt          lists the functions that took the most time
   kpytrace merge FILES -o OUT    makes one trace of several processes, or ranks
-  kpytrace diff A.kpt B.kpt      lists the functions that became slower or faster
-  kpytrace table FILES -o OUT    writes time by rank, step and function as Parquet
+  kpytrace diff A.kpt B.kpt      lists the functions, or torch's operators, that became slower or faster
+  kpytrace table FILES -o OUT    writes time by rank, step and function or operator as Parquet
   kpytrace memory FILE           lists allocations by line (from `run --memory FILE.tables.json`)
   kpytrace et COMMAND ...        reads execution traces, as torch's observer writes them
 

@@ -1,4 +1,5 @@
-"""kpytrace diff: lists which functions became slower or faster between two .kpt files or two sets of them."""
+"""kpytrace diff: lists which functions or operators became slower or faster between two .kpt files or two sets of
+them."""
 
 from __future__ import annotations
 
@@ -15,19 +16,22 @@ if TYPE_CHECKING:
 
 _ARGUMENTS = (
     Argument("count", "N", "how many rows (default: 25; 0: all)", "n"),
-    Argument("json", "", "print all functions as JSON"),
-    Argument("html", "FILE", "write a page with all functions"),
+    Argument("ops", "", "compare torch's operators and annotations; own is without those inside, and GPU time is that of "
+             "what they launched"),
+    Argument("json", "", "print all rows as JSON"),
+    Argument("html", "FILE", "write a page with all rows"),
     Argument("fail-over", "10%", "exit with status 1 if the whole program became slower by more than this, or, with "
-             "several runs, a function did and the difference is significant"),
+             "several runs, a function or operator did and the difference is significant"),
     Argument("recover", "", "read damaged files up to the damage"),
     Argument("quiet", "", "print only the requested output", "q"),
     Argument("help", "", "print this", "h"),
 )
+_GPU = ("gpu_own_before", "gpu_own_after")
 _USAGE = """\
 usage: kpytrace diff [OPTION]... BEFORE.kpt AFTER.kpt
        kpytrace diff [OPTION]... --before FILE.kpt... --after FILE.kpt...
 
-Compares functions: calls, and the time in them alone (own). With several runs on both sides, the difference
+Compares functions, or with --ops operators: calls, and the time in them alone (own). With several runs on both sides, the difference
 has a confidence interval of 95 % (Welch's), and ! marks significant differences (Holm's method, 1 % for the whole
 table).
 
@@ -49,10 +53,12 @@ def _sides(words: list[str]) -> tuple[list[str], list[str], list[str]]:
 
 
 def _run(path: str, options: dict[str, str]) -> Run:
-    from .._files.diff_statistics import run_of
+    from .._files.diff_statistics import run_of, run_of_operators
     from .kpt_file import SORTS, KptFile
 
     file = KptFile(path, options)
+    if "ops" in options:
+        return run_of_operators(file.standalone.operators(file.handle, False, None))
     return run_of(file.standalone.profile(file.handle, SORTS["own"], 2**32 - 1, False, None))
 
 
@@ -60,19 +66,26 @@ def _ms(ns: float) -> str:
     return f"{ns / 1e6:,.3f}"
 
 
-def _print(changes: Sequence[Change], count: int | None, runs: tuple[int, int]) -> None:
-    several = min(runs) > 1
+def _has_gpu(changes: Sequence[Change]) -> bool:
+    """Returns whether both sides have times of GPUs."""
+    return all(any(getattr(change, name, 0) for change in changes) for name in ("gpu_total_before", "gpu_total_after"))
+
+
+def _print(changes: Sequence[Change], count: int | None, runs: tuple[int, int], what: str) -> None:
+    several, has_gpu = min(runs) > 1, _has_gpu(changes)
     margin = f"  {'± (95 %)':>10}  {'p':>7}  " if several else "  "
+    gpu_head = f"{'GPU before':>12}  {'after':>12}  " if has_gpu else ""
     print(f"own time in ms, means of {runs[0]} and {runs[1]} run{'s' * (runs[1] != 1)}")
-    print(f"{'before':>12}  {'after':>12}  {'difference':>12}  {'ratio':>6}{margin}{'calls before':>12}  "
-          f"{'after':>12}  function")
+    print(f"{'before':>12}  {'after':>12}  {'difference':>12}  {'ratio':>6}{margin}{gpu_head}{'calls before':>12}  "
+          f"{'after':>12}  {what}")
     for change in changes[:count]:
         ratio = f"{change.ratio:.2f}" if change.ratio is not None else "new"
         ratio = ratio if change.calls_after else "gone"
         extra = f"  {_ms(change.margin or 0):>10}  {change.p or 0:>7.4f} {'!' if change.is_sure else ' '}" \
             if several else "  "
+        gpu = "".join(f"{_ms(getattr(change, name)):>12}  " for name in _GPU if has_gpu)
         print(f"{_ms(change.own_before):>12}  {_ms(change.own_after):>12}  {_ms(change.difference):>12}  {ratio:>6}"
-              f"{extra}{change.calls_before:>12,.0f}  {change.calls_after:>12,.0f}  {shown(change.name)}")
+              f"{extra}{gpu}{change.calls_before:>12,.0f}  {change.calls_after:>12,.0f}  {shown(change.name)}")
 
 
 def _is_over(changes: Sequence[Change], share: float, several: bool) -> bool:
@@ -96,9 +109,12 @@ def main(words: list[str]) -> int:
     limit = options.get("fail-over", "").rstrip("% ")
     if "fail-over" in options and not limit.replace(".", "", 1).isdigit():
         raise Usage(f"--fail-over must be a percentage, such as 10%, not {options['fail-over']}")
-    from .._files.diff_statistics import compare
+    from .._files.diff_statistics import Change, OperatorChange, compare
 
-    changes = compare([_run(path, options) for path in before], [_run(path, options) for path in after])
+    what, kind = ("operator", OperatorChange) if "ops" in options else ("function", Change)
+    changes = compare([_run(path, options) for path in before], [_run(path, options) for path in after], kind)
+    if "ops" in options and not changes and "quiet" not in options:
+        print("kpytrace: the recordings have no operators: record with --torch", file=sys.stderr)
     if "json" in options:
         import json
 
@@ -108,10 +124,11 @@ def main(words: list[str]) -> int:
         from .._files.atomic_file import write_text
         from .diff_page import page
 
-        write_text(options["html"], page(changes, before, after))
+        write_text(options["html"], page(changes, before, after, what, _has_gpu(changes)))
     if "json" not in options and "html" not in options:
-        _print(changes, count, (len(before), len(after)))
+        _print(changes, count, (len(before), len(after)), what)
     if limit and _is_over(changes, float(limit) / 100.0, min(len(before), len(after)) > 1):
-        print(f"kpytrace: the program became slower by more than {options['fail-over']}", file=sys.stderr)
+        slower = "operators" if "ops" in options else "program"
+        print(f"kpytrace: the {slower} became slower by more than {options['fail-over']}", file=sys.stderr)
         return 1
     return 0

@@ -59,6 +59,7 @@ document.querySelector("input").addEventListener("input", event => {
 _COLUMNS = (("before, ms", "own_before"), ("after, ms", "own_after"), ("difference", "difference"), ("ratio", "ratio"),
             ("± (95 %)", "margin"), ("p", "p"), ("calls before", "calls_before"), ("calls after", "calls_after"),
             ("total before", "total_before"), ("total after", "total_after"))
+_GPU_COLUMNS = (("GPU before", "gpu_own_before"), ("GPU after", "gpu_own_after"))
 
 
 def _cell(change: Change, key: str) -> str:
@@ -74,21 +75,25 @@ def _cell(change: Change, key: str) -> str:
     return f'<td data-value="{value!r}">{text}'
 
 
-def _row(change: Change) -> str:
+def _row(change: Change, columns: Sequence[tuple[str, str]]) -> str:
     kind = "slower" if change.difference > 0 else "faster"
     if change.is_sure is False:
         kind += " unsure"
-    cells = "".join(_cell(change, key) for _, key in _COLUMNS)
+    cells = "".join(_cell(change, key) for _, key in columns)
     return f'<tr class="{kind}">{cells}<td>{html.escape(shown(change.name))}\n'
 
 
-def page(changes: Sequence[Change], before: Sequence[str], after: Sequence[str]) -> str:
-    heads = "".join(f"<th>{html.escape(text)}" for text, _ in _COLUMNS)
+def page(changes: Sequence[Change], before: Sequence[str], after: Sequence[str], what: str = "function",
+         has_gpu: bool = False) -> str:
+    """Returns the page. WHAT is what a row is, and HAS_GPU whether rows have times of GPUs."""
+    columns = (*_COLUMNS, *(_GPU_COLUMNS if has_gpu else ()))
+    heads = "".join(f"<th>{html.escape(text)}" for text, _ in columns)
     names = (", ".join(html.escape(shown(path)) for path in side) for side in (before, after))
     before_ns, after_ns = (sum(getattr(change, key) for change in changes) for key in ("own_before", "own_after"))
     return "".join((
         _HEAD, "<h1>kpytrace diff</h1>\n<p>Before: {}<br>After: {}</p>\n".format(*names),
         f"<p>All calls together: {before_ns / 1e6:,.3f} ms before, {after_ns / 1e6:,.3f} ms after. Times are means over "
-        "the runs, in ms, of the function alone (own) and with its callees (total). Pale rows are not significant.</p>\n",
-        '<p><input type="search" placeholder="function" aria-label="filter by function"></p>\n',
-        f"<table><thead><tr>{heads}<th>function</thead>\n<tbody>\n", *map(_row, changes), "</tbody></table>\n", _SCRIPT))
+        f"the runs, in ms, of the {what} alone (own) and with its callees (total). Pale rows are not significant.</p>\n",
+        f'<p><input type="search" placeholder="{what}" aria-label="filter by {what}"></p>\n',
+        f"<table><thead><tr>{heads}<th>{what}</thead>\n<tbody>\n", *(_row(change, columns) for change in changes),
+        "</tbody></table>\n", _SCRIPT))

@@ -1,16 +1,20 @@
-"""kpytrace table: writes time by rank, step and function, as Parquet."""
+"""kpytrace table: writes time by rank, step and function or operator, as Parquet."""
 
 from __future__ import annotations
 
 import sys
 
-from .arguments import Argument, parse_files
+from .arguments import Argument, Usage, parse_files
 from .kpt_file import print_opened
 
 _ARGUMENTS = (
     Argument("output", "FILE", "the .parquet file to write, or a folder for one file per input", "o"),
-    Argument("step", "NAME", "the spans that are steps; * matches anything (default: step)"),
-    Argument("calls", "", "write a row for each call, not for each function"),
+    Argument("step", "NAME", "the spans and annotations that are steps; * matches anything (default: ProfilerStep#N, "
+             "or spans named step, or from one step of an optimizer to the next)"),
+    Argument("calls", "", "write a row for each call, operator and annotation, not for each function"),
+    Argument("ops", "", "write a row for each of torch's operators and annotations, not for each function"),
+    Argument("callers", "", "with --ops: a row for each operator and the Python function that called it, or, of work of "
+             "autograd, the forward operator"),
     Argument("recover", "", "read damaged files up to the damage"),
     Argument("quiet", "", "print nothing", "q"),
     Argument("help", "", "print this", "h"),
@@ -18,7 +22,8 @@ _ARGUMENTS = (
 _USAGE = """\
 usage: kpytrace table [OPTION]... FILE.kpt... -o OUT.parquet
 
-Adds up the calls of .kpt files by rank, step, thread and function, for SQL: docs/ranks.md has the columns and queries.
+Adds up the calls of .kpt files by rank, step, thread and function or operator, for SQL: docs/ranks.md has the columns
+and queries.
 Files are read one after the other. Needs pyarrow.
 
 """
@@ -29,14 +34,21 @@ def main(words: list[str]) -> int:
     if parsed is None:
         return 0
     options, paths = parsed
+    if "ops" in options and "calls" in options:
+        raise Usage("--ops and --calls are two kinds of tables: choose one; --calls has operators, too")
+    if "callers" in options and "ops" not in options:
+        raise Usage("--callers needs --ops")
     from .._files import parquet
     from .._files.kpt_header import File
     from .._files.merge import by_rank
 
     files = sorted((File(path) for path in paths), key=by_rank)
     quiet = "quiet" in options
-    count = parquet.write(files, options["output"], options.get("step", "step"), "calls" in options,
-                          "recover" in options, None if quiet else print_opened)
+    what = parquet.What.CALLS if "calls" in options else parquet.What.FUNCTIONS
+    if "ops" in options:
+        what = parquet.What.OPERATORS_AND_CALLERS if "callers" in options else parquet.What.OPERATORS
+    count = parquet.write(files, options["output"], options.get("step"), what, "recover" in options,
+                          None if quiet else print_opened)
     if not quiet:
         print(f"kpytrace: {count:,} rows of {len(files):,} files: {options['output']}", file=sys.stderr)
     return 0

@@ -1,8 +1,9 @@
-"""Compares two sets of runs, function by function: the times before and after, and, if there are several runs of
+"""Compares two sets of runs, function by function or operator by operator: the times before and after, and, if there are several runs of
 both, whether the difference is significant.
 
 A function is identified by its file and its name, since line numbers change. If a file has several functions of
-one name, the first is compared with the first, and so on. Times are means over the runs. The interval is Welch's,
+one name, the first is compared with the first, and so on. An operator of torch is identified by its name, and
+annotations that end with a number, such as ProfilerStep#3, are added up. Times are means over the runs. The interval is Welch's,
 of 95 %, for samples of different variance, and the p-value is that of Welch's t-test. If all runs of each side
 agree to the tick of the clock, there is no variance. The p-value is then that of the order alone: of all ways to
 distribute as many runs to two sides, two separate them like this. Among many functions some differ by chance.
@@ -12,6 +13,7 @@ called sure is 1 %."""
 from __future__ import annotations
 
 import math
+import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,15 +21,17 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
     Key = tuple[str, int]
-    Run = dict[Key, tuple[int, int, int]]  # calls, own ns, total ns
+    Values = tuple[int, ...]  # calls, own ns, total ns, and of operators own and total GPU ns
+    Run = dict[Key, Values]
 
 _CHANCE = 0.01
 _CONFIDENCE = 0.95
+_NONE = (0, 0, 0, 0, 0)
 
 
 def run_of(rows: Iterable[Sequence[Any]]) -> Run:
     """Returns a run from the rows that profile() returns."""
-    lines: dict[str, list[tuple[int, tuple[int, int, int]]]] = {}
+    lines: dict[str, list[tuple[int, Values]]] = {}
     for display, _, file, line, _, calls, own, total, _, _ in rows:
         place = b"%b(%d): " % (file, line)
         if file and display.startswith(place):
@@ -36,6 +40,18 @@ def run_of(rows: Iterable[Sequence[Any]]) -> Run:
         lines.setdefault(name, []).append((line, (calls, own, total)))
     return {(name, i): values for name, found in lines.items()
             for i, (_, values) in enumerate(sorted(found, key=lambda item: item[0]))}
+
+
+def run_of_operators(rows: Iterable[Sequence[Any]]) -> Run:
+    """Returns a run from the rows that operators() returns without callers."""
+    run: Run = {}
+    for text, is_range, _, _, calls, own, total, _, gpu_own, gpu_total in rows:
+        name = text.decode("utf-8", "replace")
+        if is_range:
+            name = "annotation " + re.sub(r"#\d+$", "#*", name)
+        values = (calls, own, total, gpu_own, gpu_total)
+        run[name, 0] = tuple(map(sum, zip(run.get((name, 0), _NONE), values)))
+    return run
 
 
 def _continued_fraction(a: float, b: float, x: float) -> float:
@@ -113,7 +129,7 @@ class Change:
     is_sure  whether the difference is significant; None if there are too few runs
     """
 
-    def __init__(self, key: Key, before: Sequence[tuple[int, int, int]], after: Sequence[tuple[int, int, int]]) -> None:
+    def __init__(self, key: Key, before: Sequence[Values], after: Sequence[Values]) -> None:
         self.name = key[0] + (f" #{key[1] + 1}" if key[1] else "")
         self.calls_before, self.calls_after = (_mean([run[0] for run in side]) for side in (before, after))
         self.own_before, self.own_after = (_mean([run[1] for run in side]) for side in (before, after))
@@ -139,6 +155,19 @@ class Change:
         return {name: getattr(self, name) for name in names}
 
 
+class OperatorChange(Change):
+    """The same of an operator or annotation, with the GPU time of what was launched in it."""
+
+    def __init__(self, key: Key, before: Sequence[Values], after: Sequence[Values]) -> None:
+        super().__init__(key, before, after)
+        self.gpu_own_before, self.gpu_own_after = (_mean([run[3] for run in side]) for side in (before, after))
+        self.gpu_total_before, self.gpu_total_after = (_mean([run[4] for run in side]) for side in (before, after))
+
+    def as_dict(self) -> dict[str, object]:
+        names = ("gpu_own_before", "gpu_own_after", "gpu_total_before", "gpu_total_after")
+        return {**super().as_dict(), **{name: getattr(self, name) for name in names}}
+
+
 def _settle(changes: Iterable[Change]) -> None:
     """Applies Holm's method: the smallest p-value is compared with _CHANCE divided by the number of tests, the
     next with _CHANCE divided by one less, until a p-value is too large."""
@@ -149,12 +178,11 @@ def _settle(changes: Iterable[Change]) -> None:
         change.is_sure = sure
 
 
-def compare(before: Sequence[Run], after: Sequence[Run]) -> list[Change]:
-    """Returns the changes, the largest difference first. A function that a run does not have counts as zero
+def compare(before: Sequence[Run], after: Sequence[Run], kind: type[Change] = Change) -> list[Change]:
+    """Returns the changes, each of KIND, the largest difference first. A function that a run does not have counts as zero
     calls."""
     keys = {key for run in (*before, *after) for key in run}
-    none = (0, 0, 0)
-    changes = [Change(key, [run.get(key, none) for run in before], [run.get(key, none) for run in after])
+    changes = [kind(key, [run.get(key, _NONE) for run in before], [run.get(key, _NONE) for run in after])
                for key in keys]
     _settle(changes)
     return sorted(changes, key=lambda change: (-abs(change.difference), change.name))

@@ -1,15 +1,16 @@
-"""Writes time by rank, step and function as Parquet, which is small enough for SQL with hundreds of ranks, or
-every call. docs/ranks.md describes the columns and has queries. Needs pyarrow."""
+"""Writes time by rank, step and function, or operator of torch, as Parquet, which is small enough for SQL with hundreds
+of ranks, or every call. docs/ranks.md describes the columns and has queries. Needs pyarrow."""
 
 from __future__ import annotations
 
 import os
-from array import array
+from enum import Enum
 from functools import partial
 
 from .._api import native
 from .._processes import process_info
 from .atomic_file import whole
+from .table_steps import Steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 
 
 _ROWS = 1 << 20  # rows of calls that are buffered before they are written
+_KINDS = ("function", "operator", "annotation")  # by the number in columns() and profile()
+_BY_FUNCTION, _BY_AUTOGRAD = 1, 2  # callers of operators(); a larger number: autograd, for one that is not known
+
+
+class What(Enum):
+    """What a row of a table is."""
+
+    FUNCTIONS = 1
+    CALLS = 2
+    OPERATORS = 3
+    OPERATORS_AND_CALLERS = 4
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -31,17 +43,26 @@ def _arrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def _schema(arrow: Any, calls: bool) -> Any:
+def _schema(arrow: Any, what: What) -> Any:
     """Returns the columns that docs/ranks.md describes."""
     text = arrow.dictionary(arrow.int32(), arrow.string())
     whose = [("rank", arrow.int32()), ("local_rank", arrow.int32()), ("world_size", arrow.int32()), ("host", text),
              ("pid", arrow.int64()), ("process", text), ("thread", text), ("step", arrow.int32()),
-             ("step_start_ns", arrow.int64()), ("step_ns", arrow.int64()), ("function", text), ("file", text),
-             ("line", arrow.int32())]
-    names = ("id", "parent_id", "start_ns", "duration_ns") if calls else ("calls", "own_ns", "total_ns", "min_ns",
-                                                                          "max_ns")
-    what = [(name, arrow.int64()) for name in names]
-    return arrow.schema(whose + what + ([("depth", arrow.int32())] if calls else []))
+             ("step_start_ns", arrow.int64()), ("step_ns", arrow.int64())]
+    if what is What.OPERATORS or what is What.OPERATORS_AND_CALLERS:
+        named = [("name", text), ("kind", text)]
+        if what is What.OPERATORS_AND_CALLERS:
+            named += [("caller", text), ("is_backward", arrow.bool_())]
+    else:
+        named = [("function", text), ("file", text), ("line", arrow.int32()), ("kind", text)]
+    if what is What.CALLS:
+        names = ["id", "parent_id", "start_ns", "duration_ns"]
+    else:
+        names = ["calls", "own_ns", "total_ns", "min_ns", "max_ns"]
+    if what is What.OPERATORS or what is What.OPERATORS_AND_CALLERS:
+        names += ["gpu_own_ns", "gpu_total_ns"]
+    numbers = [(name, arrow.int64()) for name in names]
+    return arrow.schema(whose + named + numbers + ([("depth", arrow.int32())] if what is What.CALLS else []))
 
 
 def _number(text: str | None) -> int | None:
@@ -54,20 +75,6 @@ def _same(file: File) -> dict[str, Any]:
     return {"rank": _number(info.get("rank")), "local_rank": _number(info.get("local_rank")),
             "world_size": _number(info.get("world_size")), "host": info.get("host"), "pid": file.pid,
             "process": process_info.title(info)}
-
-
-class _Steps:
-    """The steps of a file: packed for C, and as columns by number. Numbers begin at 1; 0 means no step."""
-
-    def __init__(self, file: File, name: str) -> None:
-        pairs = file.spans(name)
-        self.packed = array("q", [ns for pair in pairs for ns in pair]).tobytes()
-        self.starts = [None, *(begin for begin, _ in pairs)]
-        self.lengths = [None, *(end - begin if end < 2**63 - 1 else None for begin, end in pairs)]
-        self.numbers = [None, *range(len(pairs))]
-
-    def columns(self) -> dict[str, list[Any]]:
-        return {"step": self.numbers, "step_start_ns": self.starts, "step_ns": self.lengths}
 
 
 class _Table:
@@ -89,25 +96,51 @@ class _Table:
         """Adds a column that has, in each row, the value at the row's index."""
         self.columns[name] = self.arrow.array(values, type=self._plain(name)).take(indices)
 
+    def put_steps(self, steps: Steps, numbers: Any) -> None:
+        for name, values in steps.columns().items():
+            self.put_taken(name, values, numbers)
+
     def made(self) -> Any:
         return self.arrow.table([self.columns[field.name].cast(field.type) for field in self.schema],
                                 schema=self.schema)
 
 
-def _sums(arrow: Any, schema: Any, file: File, handle: object, steps: _Steps, put: Callable[[Any], None]) -> None:
+def _texts(rows: list[Any]) -> list[Any]:
+    return [tuple(part.decode("utf-8", "replace") if isinstance(part, bytes) else part for part in row) for row in rows]
+
+
+def _sums(arrow: Any, schema: Any, file: File, handle: object, steps: Steps, put: Callable[[Any], None]) -> None:
     """Writes a row for each step, thread and function."""
-    standalone = native.standalone
-    rows: list[Any] = standalone.profile(handle, 0, 2**32 - 1, True, None, steps.packed)
-    rows = [tuple(part.decode("utf-8", "replace") if isinstance(part, bytes) else part for part in row) for row in rows]
+    rows = _texts(native.standalone.profile(handle, 0, 2**32 - 1, True, None, steps.packed))
     if not rows:
         return
-    shown, functions, files, lines, threads, calls, own, total, least, most, numbers = zip(*rows)
+    shown, functions, files, lines, threads, calls, own, total, least, most, numbers, kinds = zip(*rows)
     table = _Table(arrow, schema, file, len(rows))
-    for name, values in steps.columns().items():
-        table.put_taken(name, values, arrow.array(numbers, type=arrow.int32()))
+    table.put_steps(steps, arrow.array(numbers, type=arrow.int32()))
     table.put("function", [function or name for function, name in zip(functions, shown)])
+    table.put("kind", [_KINDS[kind] for kind in kinds])
     for name, column in (("file", files), ("line", lines), ("thread", threads), ("calls", calls), ("own_ns", own),
                          ("total_ns", total), ("min_ns", least), ("max_ns", most)):
+        table.put(name, column)
+    put(table.made())
+
+
+def _operator_sums(by_caller: bool, arrow: Any, schema: Any, file: File, handle: object, steps: Steps,
+                   put: Callable[[Any], None]) -> None:
+    """Writes a row for each step, thread and operator, and its caller if `by_caller` is set."""
+    rows = _texts(native.standalone.operators(handle, by_caller, None, steps.packed))
+    if not rows:
+        return
+    names, ranges, callers, functions, calls, own, total, most, gpu_own, gpu_total, least, threads, numbers = zip(*rows)
+    table = _Table(arrow, schema, file, len(rows))
+    table.put_steps(steps, arrow.array(numbers, type=arrow.int32()))
+    table.put("kind", ["annotation" if is_range else "operator" for is_range in ranges])
+    if by_caller:
+        table.put("caller", [function if caller in (_BY_FUNCTION, _BY_AUTOGRAD) else None
+                             for caller, function in zip(callers, functions)])
+        table.put("is_backward", [caller >= _BY_AUTOGRAD for caller in callers])
+    for name, column in (("name", names), ("thread", threads), ("calls", calls), ("own_ns", own), ("total_ns", total),
+                         ("min_ns", least), ("max_ns", most), ("gpu_own_ns", gpu_own), ("gpu_total_ns", gpu_total)):
         table.put(name, column)
     put(table.made())
 
@@ -115,7 +148,7 @@ def _sums(arrow: Any, schema: Any, file: File, handle: object, steps: _Steps, pu
 class _Calls:
     """Collects the calls of a file, which arrive in batches, into tables."""
 
-    def __init__(self, arrow: Any, schema: Any, file: File, steps: _Steps, put: Callable[[Any], None]) -> None:
+    def __init__(self, arrow: Any, schema: Any, file: File, steps: Steps, put: Callable[[Any], None]) -> None:
         self.arrow, self.schema, self.file, self.steps, self.put = arrow, schema, file, steps, put
         self.names: list[tuple[str, str, int]] = []
         self.threads: list[str] = []
@@ -138,13 +171,13 @@ class _Calls:
         if not self.rows:
             return
         arrow, rows = self.arrow, self.rows
-        kinds = [arrow.int64()] * 4 + [arrow.int32()] * 4
-        ids, parents, starts, lengths, names, threads, depths, numbers = (
-            arrow.Array.from_buffers(kind, rows, [None, arrow.py_buffer(b"".join(batch[i] for batch in self.waiting))])
-            for i, kind in enumerate(kinds))
+        types = [arrow.int64()] * 4 + [arrow.int32()] * 5
+        ids, parents, starts, lengths, names, threads, depths, numbers, kinds = (
+            arrow.Array.from_buffers(type_, rows, [None, arrow.py_buffer(b"".join(batch[i] for batch in self.waiting))])
+            for i, type_ in enumerate(types))
         table = _Table(arrow, self.schema, self.file, rows)
-        for name, values in self.steps.columns().items():
-            table.put_taken(name, values, numbers)
+        table.put_steps(self.steps, numbers)
+        table.put_taken("kind", _KINDS, kinds)
         for i, name in enumerate(("function", "file", "line")):
             table.put_taken(name, [known[i] for known in self.names], names)
         table.put_taken("thread", self.threads, threads)
@@ -153,11 +186,16 @@ class _Calls:
         self.put(table.made())
 
 
-def _each_call(arrow: Any, schema: Any, file: File, handle: object, steps: _Steps, put: Callable[[Any], None]) -> None:
-    standalone = native.standalone
-    calls = _Calls(arrow, schema, file, steps, put)
-    standalone.columns(handle, steps.packed, calls.take)
-    calls.flush()
+def _each_call(arrow: Any, schema: Any, file: File, handle: object, steps: Steps, put: Callable[[Any], None]) -> None:
+    """Writes a row for each call, and then for each annotation, which are numbered and named separately."""
+    for ranges in (False, True):
+        calls = _Calls(arrow, schema, file, steps, put)
+        native.standalone.columns(handle, steps.packed, calls.take, ranges)
+        calls.flush()
+
+
+_WRITERS = {What.FUNCTIONS: _sums, What.CALLS: _each_call, What.OPERATORS: partial(_operator_sums, False),
+            What.OPERATORS_AND_CALLERS: partial(_operator_sums, True)}
 
 
 def _write(parquet: Any, schema: Any, path: str, fill: Callable[[Callable[[Any], None]], None]) -> int:
@@ -188,15 +226,14 @@ def _outputs(files: Sequence[File], folder: str) -> dict[str, Sequence[File]]:
     return found
 
 
-def write(files: Sequence[File], output: str, step: str, calls: bool = False, recover: bool = False,
+def write(files: Sequence[File], output: str, step: Optional[str], what: What = What.FUNCTIONS, recover: bool = False,
           opened: Optional[Callable[[str, str, tuple[int, int]], None]] = None) -> int:
-    """Writes one file, or, if `output` is a folder, a file for each input. Returns the number of rows. `opened`
-    receives the path and the state of each input, and the number and the kind of records that are not known. A damaged input is an error, unless `recover` is set."""
+    """Writes one file, or, if `output` is a folder, a file for each input. Returns the number of rows. `step` is as
+    for Steps. `opened` receives the path and the state of each input, and the number and the kind of records that are not known. A damaged input is an error, unless `recover` is set."""
     arrow, parquet = _arrow()
     plugin = native.load()
     standalone = native.standalone
-    schema = _schema(arrow, calls)
-    rows_of = _each_call if calls else _sums
+    schema = _schema(arrow, what)
     outputs = {output: files}
     if output.endswith(os.sep) or os.path.isdir(output):
         os.makedirs(output, exist_ok=True)
@@ -207,7 +244,7 @@ def write(files: Sequence[File], output: str, step: str, calls: bool = False, re
             handle, state, _ = standalone.open(plugin, file.path, recover)
             if opened:
                 opened(file.path, state, standalone.skipped(handle))
-            rows_of(arrow, schema, file, handle, _Steps(file, step), put)
+            _WRITERS[what](arrow, schema, file, handle, Steps(file, handle, step), put)
             standalone.close(handle)
 
     return sum(_write(parquet, schema, path, partial(fill, some)) for path, some in outputs.items())

@@ -193,6 +193,29 @@ TEST_F(GpuOperators, KernelsHaveTheirOperatorInTheFile)
         EXPECT_EQ(found[2]["args"]["forward at"].text, "model.py(3): forward");
         EXPECT_EQ(found[3]["args"]["forward at"].text, "(not recorded)");
     }
+    kpti_operator_walk_free(&walk);
+    kpti_operator_walk_init(&walk, &plain_heap, nullptr, nullptr);
+    walk_of(t);
+    std::map<std::string, std::vector<std::string>> external;
+    for (const note_seen &slice : perfetto(t).slices) {
+        const auto found = slice.args.find("External id");
+        external[slice.category].push_back(found == slice.args.end() ? "" : found->second);
+        if (slice.category != "kernel" && slice.category != "cuda_runtime") continue;
+        const auto line = slice.args.find("forward at");
+        if (slice.start_ns < 3000)
+            EXPECT_TRUE(line == slice.args.end());
+        else
+            EXPECT_EQ(line->second,
+                      slice.start_ns < 4000 ? "model.py(3): forward" : "(not recorded)");
+    }
+    ASSERT_EQ(external["cpu_op"].size(), 4u);
+    EXPECT_EQ(external["cpu_op"][1], ""); /* the outer one launched nothing itself */
+    for (const char *category : {"kernel", "cuda_runtime"}) {
+        EXPECT_EQ(external[category],
+                  (std::vector<std::string>{external["cpu_op"][0], "", external["cpu_op"][2],
+                                            external["cpu_op"][3]}));
+        EXPECT_NE(external[category][0], "");
+    }
     kpti_gpu_report report = {};
     ASSERT_EQ(kpti_gpu_report_make(&report, &log, &walk.launches), KPT_OK);
     std::map<std::string, uint64_t> lines;
@@ -203,6 +226,16 @@ TEST_F(GpuOperators, KernelsHaveTheirOperatorInTheFile)
     EXPECT_EQ(lines,
               (std::map<std::string, uint64_t>{
                   {"plain", 2}, {"backward of ", 1}, {"backward of model.py(3): forward", 1}}));
+    ASSERT_EQ(report.device_count, 1u);
+    lines.clear();
+    for (uint32_t i = 0; i < report.devices[0].gap_count; i++) {
+        const kpti_gpu_gap &gap = report.devices[0].gaps[i];
+        lines[(gap.is_backward ? "backward of " : "plain") +
+              std::string(gap.forward.data, gap.forward.size)]++;
+    }
+    EXPECT_EQ(lines,
+              (std::map<std::string, uint64_t>{
+                  {"plain", 1}, {"backward of ", 1}, {"backward of model.py(3): forward", 1}}));
     kpti_gpu_report_free(&report);
 }
 
@@ -249,6 +282,39 @@ TEST_F(GpuOperators, RangesAreOnTheStreamsOfTheirKernels)
                                         {7, "\"part\"", 2510, 100},
                                         {8, "\"part\"", 2610, 100},
                                         {8, "step", 2610, 100}}));
+}
+
+/* On a track below that of the stream; a range that crosses another one there has a track of its own. */
+TEST_F(GpuOperators, PerfettoHasRangesBelowTheStreams)
+{
+    tape t;
+    uint32_t main = t.thread("Main"), other = t.thread("Other");
+    t.name("unused");
+    uint32_t step = t.name("step"), part = t.name("part"), crossing = t.name("crossing");
+    t.begin_range(main, step, 1, 1000);
+    t.begin_range(main, part, 2, 2000);
+    t.end_range(main, 2, 3000);
+    t.end_range(main, 1, 4000);
+    t.begin_range(other, crossing, 3, 1000);
+    t.end_range(other, 3, 9000);
+    launch(main, 1500, 100);
+    launch(main, 2500, 100);
+    launch(main, 2600, 100, 8);
+    launch(other, 2000, 100);
+    launch(other, 8000, 100);
+    walk_of(t);
+    std::vector<seen> found;
+    for (const note_seen &slice : perfetto(t).slices)
+        if (slice.category == "gpu_user_annotation") {
+            EXPECT_EQ(slice.track, "annotations");
+            found.push_back({0, slice.name, slice.start_ns, slice.end_ns});
+        }
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, (std::vector<seen>{{0, "step", 1510, 2610},
+                                        {0, "crossing", 2010, 8110},
+                                        {0, "part", 2510, 2610},
+                                        {0, "part", 2610, 2710},
+                                        {0, "step", 2610, 2710}}));
 }
 
 TEST_F(GpuOperators, EveryAllocationMayFail)

@@ -178,4 +178,131 @@ TEST_F(OperatorFormats, ChromeHasTheFieldsOfKineto)
     EXPECT_EQ(arrows[0]["id"].text, arrows[1]["id"].text);
 }
 
+TEST_F(OperatorFormats, PerfettoHasCategoriesNumbersAndFlows)
+{
+    using args = std::map<std::string, std::string>;
+    tape t;
+    uint32_t f = t.name("model.py(3): forward", "model.py", 3), op = t.name("aten::mul"),
+             node = t.name("MulBackward0"), engine_op = t.name("evaluate"), lost = t.name("Lost"),
+             inner = t.name("aten::neg"), step = t.name("step"), main = t.thread("Main"),
+             engine = t.thread("autograd");
+    t.begin_range(main, step, 1, 900);
+    t.enter(main, f, 1000);
+    t.enter_operator(main, op, 1100, 8).value2 = 77;
+    t.leave(main, 1200);
+    t.leave(main, 2000);
+    t.end_range(main, 1, 2100);
+    t.enter_operator(engine, engine_op, 2900);
+    t.enter_operator(engine, node, 3000, 8, tape::host_number(main));
+    t.enter_operator(engine, inner, 3100);
+    t.leave(engine, 3200);
+    t.leave(engine, 3500);
+    t.leave(engine, 3600);
+    t.enter_operator(engine, lost, 4000, 9, tape::host_number(main));
+    t.leave(engine, 4500);
+    t.enter_operator(engine, inner, 5000); /* behind all nodes */
+    t.leave(engine, 5500);
+    walk_of(t);
+    const perfetto_trace trace = perfetto(t);
+    std::map<std::string, note_seen> at; /* by name and start */
+    for (const note_seen &slice : trace.slices)
+        at[slice.name + "@" + std::to_string(slice.start_ns)] = slice;
+    ASSERT_EQ(at.size(), 7u);
+    for (const auto &entry : at)
+        EXPECT_EQ(entry.second.category, entry.first == "step@900" ? "user_annotation" : "cpu_op");
+    const args forward = {{"Sequence number", "7"}, {"Record function id", "77"}};
+    const args backward = {
+        {"Sequence number", "7"}, {"Fwd thread id", "1"}, {"forward at", "model.py(3): forward"}};
+    EXPECT_EQ(at["step@900"].args, args{});
+    EXPECT_EQ(at["aten::mul@1100"].args, forward);
+    EXPECT_EQ(at["MulBackward0@3000"].args, backward);
+    EXPECT_EQ(at["evaluate@2900"].args, backward);
+    EXPECT_EQ(at["aten::neg@3100"].args, (args{{"forward at", "model.py(3): forward"}}));
+    EXPECT_EQ(at["Lost@4000"].args["forward at"], "(not recorded)");
+    EXPECT_EQ(at["aten::neg@5000"].args, args{});
+    ASSERT_EQ(at["aten::mul@1100"].flows.size(), 1u);
+    EXPECT_EQ(at["aten::mul@1100"].flows, at["MulBackward0@3000"].flows);
+    for (const auto &entry : at)
+        EXPECT_EQ(entry.second.flows.empty(),
+                  entry.first != "aten::mul@1100" && entry.first != "MulBackward0@3000");
+}
+
+/* The shift of a merged process applies to both ends of a flow. */
+TEST_F(OperatorFormats, PerfettoHasTheFlowsOfAShiftedProcess)
+{
+    const kpti_clock_shift shift = {1000000, 0, 0};
+    tape t, shifted;
+    for (tape *each : {&t, &shifted}) {
+        const int64_t by = each == &shifted ? 1000000 : 0;
+        uint32_t op = each->name("op"), node = each->name("node"), main = each->thread("Main");
+        each->enter_operator(main, op, 1000 + by, 8);
+        each->leave(main, 1100 + by);
+        each->enter_operator(main, op, 1200 + by, 9); /* without a node */
+        each->leave(main, 1300 + by);
+        each->enter_operator(main, node, 2000 + by, 8, tape::host_number(main));
+        each->leave(main, 2100 + by);
+    }
+    walk_of(t);
+    walk.shift = &shift;
+    const perfetto_trace trace = perfetto(shifted);
+    ASSERT_EQ(trace.slices.size(), 3u);
+    ASSERT_EQ(trace.slices[0].flows.size(), 1u);
+    EXPECT_TRUE(trace.slices[1].flows.empty());
+    EXPECT_EQ(trace.slices[0].flows, trace.slices[2].flows);
+}
+
+TEST_F(OperatorFormats, PerfettoFlagsTheLaterPartsOfACall)
+{
+    tape t;
+    uint32_t f = t.name("f"), op = t.name("op"), main = t.thread("Main");
+    t.enter(main, f, 1000).flags = KPT_ACTIVITY_CONTINUED;
+    t.enter_operator(main, op, 1100).flags = KPT_ACTIVITY_CONTINUED;
+    t.leave(main, 1200);
+    t.leave(main, 2000);
+    const perfetto_trace trace = perfetto(t);
+    EXPECT_EQ(trace.call_args.at("f").at("continued"), "true");
+    EXPECT_EQ(trace.call_args.at("op").at("continued"), "true");
+}
+
+/* Half of them have a sequence number. */
+TEST_F(OperatorFormats, AnOperatorTakesAboutThirtyFiveBytesInPerfetto)
+{
+    const int64_t OPERATORS = 10000;
+    tape t;
+    uint32_t op = t.name("aten::mul"), main = t.thread("Main");
+    const size_t empty = write(kpti_format_perfetto, t).size();
+    for (int64_t i = 0; i < OPERATORS; i++) {
+        t.enter_operator(main, op, i * 2000, i % 2 ? static_cast<uint64_t>(i) : 0);
+        t.leave(main, i * 2000 + 1000);
+    }
+    const size_t full = write(kpti_format_perfetto, t).size();
+    EXPECT_LE(static_cast<double>(full - empty) / static_cast<double>(OPERATORS), 35.0);
+}
+
+/* Flame graphs have operators and ranges as frames, with the Python functions that they call inside. */
+TEST_F(OperatorFormats, OperatorsRangesAndFunctionsNestInFlameGraphs)
+{
+    tape t;
+    uint32_t f = t.name("f"), g = t.name("g"), op = t.name("aten::mul"), step = t.name("step"),
+             main = t.thread("Main");
+    t.begin_range(main, step, 1, 1000);
+    t.enter(main, f, 2000);
+    t.enter_operator(main, op, 3000);
+    t.enter(main, g, 4000);
+    t.enter_operator(main, op, 5000);
+    t.leave(main, 6000);
+    t.leave(main, 7000);
+    t.leave(main, 8000);
+    t.leave(main, 9000);
+    t.end_range(main, 1, 10000);
+    const std::map<std::string, uint64_t> lines = collapsed(t);
+    EXPECT_EQ(lines.at("Main;step;f;aten::mul;g;aten::mul"), 1u);
+    EXPECT_EQ(lines.at("Main;step;f;aten::mul;g"), 2u);
+    EXPECT_EQ(lines.at("Main;step;f;aten::mul"), 2u);
+    std::vector<seen> all = t.expected();
+    all.insert(all.begin(), {tape::FIRST_TID, "step", 1000, 10000});
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(speedscope(t), all);
+}
+
 } // namespace

@@ -177,6 +177,37 @@ TEST_F(Operators, OfRandomProgramsAddUp)
     }
 }
 
+TEST_F(Operators, HaveRowsByThreadAndStep)
+{
+    const kpti_profile_step steps[] = {{0, 1000}, {1000, 2000}};
+    tape t;
+    t.name("unused");
+    uint32_t op = t.name("op"), main = t.thread("Main"), other = t.thread("Other");
+    for (int64_t ns : {100, 200, 1500, 5000}) {
+        t.enter_operator(main, op, ns);
+        t.leave(main, ns + 10 + ns / 100);
+    }
+    t.enter_operator(other, op, 900); /* counts where it began */
+    t.leave(other, 1900);
+    parcel delivered = t.delivery(KPT_ORDER_TIME);
+    ASSERT_EQ(kpti_operator_table_open(&heap, KPTI_OPERATORS_BY_THREAD, &table), KPT_OK);
+    kpti_operator_table_by_step(table, steps, 2);
+    ASSERT_EQ(kpti_operator_table_batch(table, delivered.batch()), KPT_OK);
+    std::map<std::string, std::vector<uint64_t>> found;
+    uint32_t count;
+    const kpti_operator_row *row = kpti_operator_table_rows(table, &count);
+    for (uint32_t i = 0; i < count; i++, row++) {
+        const kpt_str thread = kpti_operator_table_thread(table, row->thread);
+        found[std::string(thread.data, thread.size) + std::to_string(row->step)] = {
+            row->calls, row->total_ns, row->min_ns, row->max_ns};
+    }
+    EXPECT_EQ(found,
+              (std::map<std::string, std::vector<uint64_t>>{{"Main1", {2, 23, 11, 12}},
+                                                            {"Main2", {1, 25, 25, 25}},
+                                                            {"Main0", {1, 60, 60, 60}},
+                                                            {"Other1", {1, 1000, 1000, 1000}}}));
+}
+
 TEST_F(Operators, OfNonsenseDoNoHarm)
 {
     parcel p;

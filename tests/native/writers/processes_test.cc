@@ -27,6 +27,7 @@ class Processes : public Writing
             add_notes(own);
             kpti_gpu_log_init(&gpu, &options.heap);
             if (is_rich) add_work(gpu, i);
+            if (has_operators) add_launches(gpu);
             std::string label = "rank " + std::to_string(i);
             options.pid = 100 + i;
             options.process_name = {label.data(), label.size()};
@@ -34,14 +35,23 @@ class Processes : public Writing
             options.notes = &own;
             options.gpu = &gpu;
             options.shares_file = 1;
-            status =
-                writer ? kpti_writer_begin_process(writer, &options)
-                       : kpti_writer_open(&format, path(name).c_str(), &options, &writer, &result);
+            /* The walk borrows the names. */
+            parcel walked = tape_of(i, is_rich, has_operators).delivery(KPT_ORDER_TIME, 0);
+            kpti_operator_walk walk;
+            kpti_operator_walk_init(&walk, &options.heap, nullptr, nullptr);
+            status = kpti_operator_walk_add_gpu(&walk, &gpu);
+            if (status == KPT_OK) status = kpti_operator_walk_batch(&walk, walked.batch());
+            options.operators = &walk;
+            if (status == KPT_OK)
+                status = writer ? kpti_writer_begin_process(writer, &options)
+                                : kpti_writer_open(&format, path(name).c_str(), &options, &writer,
+                                                   &result);
             if (status == KPT_OK) {
-                parcel p = tape_of(i, is_rich).delivery(format.order, 0);
+                parcel p = tape_of(i, is_rich, has_operators).delivery(format.order, 0);
                 status = kpti_writer_batch(writer, p.batch());
             }
             if (writer) status = kpti_writer_end_process(writer);
+            kpti_operator_walk_free(&walk);
             kpti_notes_free(&own);
             kpti_gpu_log_free(&gpu);
             if (status != KPT_OK) break;
@@ -79,8 +89,28 @@ class Processes : public Writing
         gpu.counts.dropped = 2;
     }
 
+    /* A launch in the forward operator, and one in its node. */
+    static void add_launches(kpti_gpu_log &gpu)
+    {
+        (void)add_gpu(gpu, KPT_GPU_RUNTIME, "launch", 5200, 5210, 8);
+        (void)add_gpu(gpu, KPT_GPU_KERNEL, "forward kernel", 5300, 5400, 8);
+        (void)add_gpu(gpu, KPT_GPU_RUNTIME, "launch", 6200, 6210, 9);
+        (void)add_gpu(gpu, KPT_GPU_KERNEL, "backward kernel", 6300, 6400, 9);
+    }
+    static void add_operators(tape &t, uint32_t part)
+    {
+        const uint32_t step = t.name("step of " + std::to_string(part)), op = t.name("op"),
+                       node = t.name("node");
+        t.begin_range(0, step, 1, 5000);
+        t.enter_operator(0, op, 5100, 8);
+        t.leave(0, 5500);
+        t.enter_operator(0, node, 6100, 8, tape::host_number(0));
+        t.leave(0, 6500);
+        t.end_range(0, 1, 7000);
+    }
+
     /* Names have other numbers in each. */
-    static tape tape_of(uint32_t part, bool is_rich)
+    static tape tape_of(uint32_t part, bool is_rich, bool has_operators)
     {
         tape t;
         if (part % 2) (void)t.name("other");
@@ -92,12 +122,14 @@ class Processes : public Writing
             t.point(0, TASK, 3000 + part);
             t.leave(0, 4000 + part);
         }
+        if (has_operators) add_operators(t, part);
         t.leave(0, 9000 + part);
         return t;
     }
 
     enum { TASK = 4 };    /* the number of its note */
     bool is_rich = false; /* with tasks and GPUs */
+    bool has_operators = false;
     kpt_status last = KPT_OK;
 };
 
@@ -217,6 +249,72 @@ TEST_F(Processes, PerfettoHasTheGpusOfEach)
     EXPECT_EQ(parents, processes) << "a device is in its process";
 }
 
+/* Each has its operators, ranges, arrows and forward functions, and its kernels have the ids of its own operators. */
+TEST_F(Processes, EachHasItsOperators)
+{
+    has_operators = true;
+    json trace = read_json(write_parts(kpti_format_chrome, 3));
+    std::map<std::string, std::vector<std::string>> arrows;
+    std::map<std::string, std::string> forward, ranges, ids;
+    for (const json &event : trace["traceEvents"].items) {
+        const std::string category = event.has("cat") ? event["cat"].text : "";
+        const std::string pid = event["pid"].text, name = event["name"].text;
+        if (category == "fwdbwd") arrows[event["id"].text].push_back(pid + event["ph"].text);
+        if (name.compare(0, 5, "step ") == 0) ranges[pid] += category + " " + name;
+        if (category == "cpu_op" && name == "node") forward[pid] = event["args"]["forward at"].text;
+        if (category == "kernel" && name == "backward kernel")
+            forward[pid] = event["args"]["forward at"].text;
+        if (category == "cpu_op" || category == "kernel")
+            ids[pid] += event["args"]["External id"].text + ";";
+    }
+    ASSERT_EQ(arrows.size(), 3u);
+    std::set<std::string> pairs;
+    for (const auto &arrow : arrows)
+        pairs.insert(arrow.second.at(0) + arrow.second.at(1));
+    EXPECT_EQ(pairs, (std::set<std::string>{"100s100f", "101s101f", "102s102f"}));
+    for (uint32_t part = 0; part < 3; part++) {
+        const std::string pid = std::to_string(100 + part),
+                          device = std::to_string(1000000000 + 1024 * part),
+                          number = std::to_string(part);
+        EXPECT_EQ(forward[pid], "shared of " + number);
+        EXPECT_EQ(forward[device], "shared of " + number);
+        EXPECT_EQ(ranges[pid], "user_annotation step of " + number);
+        EXPECT_EQ(ranges[device], "gpu_user_annotation step of " + number);
+        EXPECT_EQ(ids[pid], ids[device]);
+    }
+}
+
+TEST_F(Processes, PerfettoHasTheOperatorsOfEach)
+{
+    has_operators = true;
+    std::map<uint64_t, std::string> flows;
+    std::map<std::string, std::string> ids; /* by "External id" */
+    std::multiset<std::string> found;
+    for (const note_seen &slice : perfetto_trace(write_parts(kpti_format_perfetto, 3)).slices) {
+        const auto id = slice.args.find("External id"), forward = slice.args.find("forward at");
+        for (uint64_t flow : slice.flows)
+            if (slice.category == "cpu_op") flows[flow] += slice.name + ";";
+        if (id != slice.args.end()) ids[id->second] += slice.category + ";";
+        if (forward != slice.args.end()) found.insert(slice.category + ": " + forward->second);
+        if (slice.category.find("user_annotation") != std::string::npos)
+            found.insert(slice.category + ": " + slice.name);
+    }
+    std::multiset<std::string> expected;
+    for (const std::string part : {"0", "1", "2"}) {
+        for (const char *category : {"cpu_op", "kernel", "cuda_runtime"})
+            expected.insert(std::string(category) + ": shared of " + part);
+        for (const char *category : {"user_annotation", "gpu_user_annotation"})
+            expected.insert(std::string(category) + ": step of " + part);
+    }
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(flows.size(), 3u);
+    for (const auto &flow : flows)
+        EXPECT_EQ(flow.second, "op;node;");
+    EXPECT_EQ(ids.size(), 6u);
+    for (const auto &id : ids)
+        EXPECT_EQ(id.second.substr(0, 7), "cpu_op;") << id.first;
+}
+
 TEST_F(Processes, OtherFormatsHaveOne)
 {
     EXPECT_TRUE(kpti_format_takes_processes(&kpti_format_chrome));
@@ -228,7 +326,7 @@ TEST_F(Processes, OtherFormatsHaveOne)
 /* Fails allocation 1, 2, 3 … until all calls succeed. */
 TEST_F(Processes, NoMemoryAtAnyPointIsToldAndLosesNothing)
 {
-    is_rich = true;
+    is_rich = has_operators = true;
     for (const kpti_format *format : {&kpti_format_chrome, &kpti_format_perfetto}) {
         for (uint64_t nth = 1;; nth++) {
             auto host = std::make_unique<mock_host>();

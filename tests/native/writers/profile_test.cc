@@ -44,7 +44,7 @@ std::map<std::pair<uint32_t, uint32_t>, kpti_profile_row> slow_sum(const tape &t
     for (const kpt_activity &a : t.calls) {
         auto ns = static_cast<uint64_t>(a.end_ns - a.start_ns);
         uint32_t thread = by_thread ? a.thread : 0;
-        kpti_profile_row fresh = {a.name, thread, 0, 0, 0, UINT64_MAX, 0, 0};
+        kpti_profile_row fresh = {a.name, thread, 0, 0, 0, UINT64_MAX, 0, 0, a.kind};
         auto &row = sum.emplace(std::make_pair(a.name, thread), fresh).first->second;
         bool is_inner = false;
         for (uint64_t id = a.parent_id; id; id = by_id[id]->parent_id)

@@ -1,6 +1,8 @@
 """kpytrace diff finds functions that became slower, and ignores noise. Files of this and other commands appear when
 they are complete; if one can't be written, the older file stays."""
 
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -12,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
 from support import Case, limit_file_size, run_python
 
+from kpytrace._cli import diff, diff_page
 from kpytrace._files import diff_statistics as _compare
 from kpytrace._files.atomic_file import whole, write_text
 
@@ -100,6 +103,65 @@ class Diff(Case):
                             (["--fail-over", "much", "a", "b"], "must be a percentage")):
             self.assertIn(text, self.diff(*words, status=2).stderr)
         self.diff("none.kpt", "none.kpt", status=1)
+
+
+def operator(name, calls, own, gpu=0, is_range=0):
+    return (name.encode(), is_range, 0, b"", calls, own, own, own, gpu, gpu)
+
+
+class Operators(Case):
+    GOLDEN = str(pathlib.Path(__file__).parents[1] / "files" / "golden" / "operators.kpt")
+
+    def diff(self, *words, status=0):
+        reply = run_python("-m", "kpytrace", "diff", "-q", "--ops", *map(str, words), cwd=self.folder)
+        self.assertEqual(reply.returncode, status, reply.stderr)
+        return reply
+
+    def test_files(self):
+        same = json.loads(self.diff("--json", self.GOLDEN, self.GOLDEN).stdout)
+        rows = {change["name"]: change for change in same}
+        self.assertEqual(rows["aten::mul"]["calls_after"], 6)
+        self.assertEqual(rows["annotation step 1"]["calls_before"], 1)
+        self.assertGreater(rows["aten::mul"]["own_before"], 0)
+        self.assertEqual(rows["aten::mul"]["gpu_own_after"], 0)
+        self.assertFalse([name for name in rows if "forward" in name or "main" in name], "functions are not compared")
+        self.assertFalse(any(change["difference"] for change in same))
+        text = self.diff(self.GOLDEN, self.GOLDEN).stdout
+        self.assertRegex(text.splitlines()[1], "calls before +after +operator$")
+        self.diff("--fail-over", "1%", self.GOLDEN, self.GOLDEN)
+
+    def test_a_file_without_operators(self):
+        calls = pathlib.Path(self.GOLDEN).with_name("calls.kpt")
+        self.assertRegex(self.diff("-n", "0", self.GOLDEN, calls).stdout, r"gone .* aten::mul\n")
+        reply = self.diff("--fail-over", "1%", calls, self.GOLDEN, status=1)
+        self.assertEqual(reply.stderr, "kpytrace: the operators became slower by more than 1%\n")
+        reply = run_python("-m", "kpytrace", "diff", "--ops", str(calls), str(calls))
+        self.assertIn("the recordings have no operators: record with --torch", reply.stderr)
+
+    def test_a_page(self):
+        self.diff("--html", "page.html", self.GOLDEN, self.GOLDEN)
+        text = (self.folder / "page.html").read_text(encoding="utf-8")
+        self.assertIn("<td>aten::mul\n", text)
+        self.assertIn("<th>operator<", text)
+
+    def test_steps_are_added_up(self):
+        run = _compare.run_of_operators([operator(f"ProfilerStep#{i}", 1, 10, 5, 1) for i in range(3)] +
+                                        [operator("op#3", 1, 1)])
+        self.assertEqual(run, {("annotation ProfilerStep#*", 0): (3, 30, 30, 15, 15), ("op#3", 0): (1, 1, 1, 0, 0)})
+
+    def test_gpu_times(self):
+        runs = [[_compare.run_of_operators([operator("aten::mm", 4, 100, gpu + i)]) for i in range(3)]
+                for gpu in (1_000_000, 3_000_000)]
+        changes = _compare.compare(*runs, _compare.OperatorChange)
+        change, = (change.as_dict() for change in changes)
+        self.assertEqual((change["gpu_own_before"], change["gpu_total_after"]), (1_000_001, 3_000_001))
+        self.assertEqual((change["p"], change["is_sure"]), (1.0, False))
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            diff._print(changes, None, (3, 3), "operator")
+        self.assertRegex(out.getvalue(), r"GPU before +after")
+        self.assertRegex(out.getvalue(), r" 1\.000 +3\.000 .*aten::mm")
+        self.assertIn("<th>GPU after", diff_page.page(changes, ["a"], ["b"], "operator", True))
 
 
 class Statistics(unittest.TestCase):

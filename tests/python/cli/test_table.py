@@ -15,6 +15,7 @@ from support import Case, run_python
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TABLES = ROOT / "build" / "tables" / "bin" / "python"
+OPERATORS = ROOT / "tests" / "python" / "files" / "golden" / "operators.kpt"
 STEPS = 4
 PROGRAM = """
 import kpytrace, sys, time
@@ -123,6 +124,55 @@ class Tables(Case):
             self.assertIn("damaged.kpt is damaged", self.tables(*table, "--recover", damaged).stderr)
             self.assertTrue((self.folder / "x.parquet").exists())
             self.assertEqual(self.tables(*table, "--recover", "-q", damaged).stderr, "")
+
+    def test_operators(self):
+        """By thread, step and operator, and by the function that called it. Steps are annotations of torch's."""
+        table = ["-m", "kpytrace", "table", "-q", OPERATORS]
+        self.tables(*table, "--ops", "-o", "ops.parquet")
+        self.tables(*table, "--ops", "--callers", "--step", "step *", "-o", "callers.parquet")
+        documented = (ROOT / "docs" / "ranks.md").read_text(encoding="utf-8")
+        found, = self.ask("ops.parquet", "SELECT name, kind, SUM(calls)::INT, SUM(own_ns) > 0, SUM(gpu_total_ns)::INT "
+                          "FROM calls GROUP BY name, kind ORDER BY name")
+        rows = {row[0]: row[1:] for row in found}
+        self.assertEqual(rows["MulBackward0"], ["operator", 3, True, 0])
+        self.assertEqual(rows["step 1"], ["annotation", 1, True, 0])
+        callers, steps, names = self.ask(
+            "callers.parquet", "SELECT step, caller, is_backward, thread, calls FROM calls WHERE name IN "
+            "('aten::mul', 'MulBackward0') ORDER BY step, is_backward",
+            "SELECT DISTINCT step, step_ns > 0 FROM calls WHERE name LIKE 'step %' ORDER BY step",
+            "SELECT column_name FROM (DESCRIBE calls)")
+        self.assertEqual(steps, [[0, True], [1, True], [2, True]])
+        self.assertEqual([row[:3] for row in callers if not row[2]],
+                         [[step, "/program.py(3): forward", False] for step in range(3)])
+        backward = [row for row in callers if row[2]]
+        self.assertEqual((sum(row[4] for row in backward), {row[1] for row in backward}), (6, {"/program.py(3): forward"}))
+        self.assertEqual({row[3] for row in callers}, {"MainThread"})
+        for name, in names:
+            self.assertIn(f"`{name}`", documented)
+
+    def test_operators_among_the_calls(self):
+        """Each operator and annotation is a row of its kind. The own time of functions is without operators."""
+        table = ["-m", "kpytrace", "table", "-q", OPERATORS]
+        self.tables(*table, "--calls", "-o", "calls.parquet")
+        self.tables(*table, "-o", "sums.parquet")
+        kinds, ranges, inside = self.ask(
+            "calls.parquet", "SELECT kind, function, COUNT(*) FROM calls WHERE function IN ('forward', 'aten::mul', "
+            "'step 1') GROUP BY ALL ORDER BY ALL",
+            "SELECT function, id, duration_ns > 0, parent_id > 0 FROM calls WHERE kind = 'annotation' AND function LIKE "
+            "'step %' ORDER BY function",
+            "SELECT (SELECT SUM(duration_ns) FROM calls c WHERE c.parent_id = p.id AND kind != 'annotation')::BIGINT, "
+            "duration_ns FROM calls p WHERE function = 'forward' ORDER BY start_ns")
+        self.assertEqual(kinds, [["annotation", "step 1", 1], ["function", "forward", 3], ["operator", "aten::mul", 6]])
+        self.assertEqual(ranges, [[f"step {i}", 0, True, True] for i in range(3)])
+        own, all_ = self.ask("sums.parquet", "SELECT kind, SUM(calls)::INT, SUM(own_ns)::BIGINT FROM calls WHERE "
+                             "function = 'forward' GROUP BY kind", "SELECT DISTINCT kind FROM calls ORDER BY kind")
+        self.assertEqual(own, [["function", 3, sum(whole - part for part, whole in inside)]])
+        self.assertEqual(all_, [["function"], ["operator"]])
+
+    def test_mistakes(self):
+        for words, text in ((["--ops", "--calls"], "choose one"), (["--callers"], "--callers needs --ops")):
+            reply = self.tables("-m", "kpytrace", "table", OPERATORS, "-o", "x.parquet", *words, status=2)
+            self.assertIn(text, reply.stderr)
 
     def test_every_call(self):
         path = self.record("a.kpt", 0.001)

@@ -1,7 +1,9 @@
 """The format of .kpt files, as docs/kpt.md has it: files that earlier versions wrote stay readable, and what is newer is
 skipped or refused, by name."""
 
+import collections
 import json
+import os
 import pathlib
 import struct
 import sys
@@ -9,7 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
-from support import Case, run_python
+from support import READERS, Case, read_perfetto, run_python
 
 # Never edited; a change of the format adds files.
 GOLDEN = pathlib.Path(__file__).parent / "golden"
@@ -89,6 +91,23 @@ class Golden(Case):
             self.assertEqual(args["Input Strides"], [[1], [3, 1], [3, 1], [], []])
             self.assertEqual(args["Input type"], ["float", "float", "float", "Scalar", "Scalar"])
             self.assertEqual(args["Concrete Inputs"], ["", "", "", "1", "0.5"])
+
+    @unittest.skipUnless(os.path.exists(READERS), "there are no readers")
+    def test_operators_in_perfetto(self):
+        path = self.folder / "out.pftrace"
+        self.command("convert", "-q", GOLDEN / "operators.kpt", path)
+        slices = read_perfetto(path)["slices"]
+        self.assertEqual(sorted(name for kind, name, *_ in slices if kind == "user_annotation"),
+                         ["step 0", "step 1", "step 2"])
+        flows = collections.defaultdict(list)
+        for kind, name, numbers, notes, *_ in slices:
+            for number in numbers:
+                flows[number].append((kind, name, notes["Sequence number"], notes.get("forward at")))
+        self.assertEqual(len(flows), 6)
+        for (kind, name, sequence, line), (_, node, sequence_of_node, forward) in flows.values():
+            self.assertEqual((kind, line, sequence), ("cpu_op", None, sequence_of_node))
+            self.assertRegex(node, "Backward0$")
+            self.assertEqual(forward, "/program.py(3): forward")
 
     def test_gpu(self):
         report = json.loads(self.command("top", "-q", "--gpu", "--json", GOLDEN / "gpu.kpt"))

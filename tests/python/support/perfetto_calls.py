@@ -1,5 +1,6 @@
 """Reads a Perfetto trace with Perfetto's own descriptions of its messages, and prints it as JSON:
-{"calls": [[tid, name, start ns, end ns, source, annotations], ...], "threads": {tid: name}, ...}.
+{"calls": [[tid, name, start ns, end ns, source, annotations], ...], "threads": {tid: name}, ...}. "slices" has those of
+the calls that have a category: [[category, name, flows, annotations, name of the track, name of its parent], ...].
 
 usage: perfetto_calls.py TRACE        run by a Python that has the package `perfetto`
 """
@@ -27,12 +28,15 @@ class Sequence:
     def __init__(self):
         self.defaults, self.now = None, None
         self.names, self.annotations, self.sources = {}, {}, {}
+        self.categories, self.texts = {}, {}
 
     def take(self, packet):
         if packet.HasField("trace_packet_defaults"):
             self.defaults = packet.trace_packet_defaults
         self.names.update((n.iid, n.name) for n in packet.interned_data.event_names)
         self.annotations.update((n.iid, n.name) for n in packet.interned_data.debug_annotation_names)
+        self.categories.update((c.iid, c.name) for c in packet.interned_data.event_categories)
+        self.texts.update((t.iid, t.str.decode()) for t in packet.interned_data.debug_annotation_string_values)
         self.sources.update((s.iid, [s.file_name, s.function_name, s.line_number])
                             for s in packet.interned_data.source_locations)
         for clock in packet.clock_snapshot.clocks:
@@ -54,6 +58,8 @@ class Sequence:
         for note in event.debug_annotations:
             field = note.WhichOneof("value")
             value = getattr(note, field)
+            if field == "string_value_iid":
+                value = self.texts[value]
             found[note.name or self.annotations[note.name_iid]] = \
                 json.loads(value) if field == "legacy_json_value" else value
         return found
@@ -65,7 +71,7 @@ def read(path):
         trace.ParseFromString(file.read())
     check_known(trace)
     sequences, tracks, stacks, tasks = {}, {}, {}, set()
-    result = {"calls": [], "marks": [], "values": [], "tasks": [], "threads": {}, "process": None}
+    result = {"calls": [], "marks": [], "values": [], "tasks": [], "slices": [], "threads": {}, "process": None}
     for packet in trace.packet:
         assert packet.trusted_packet_sequence_id
         if packet.sequence_flags & proto.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED:
@@ -87,13 +93,19 @@ def read(path):
         if event.type == proto.TrackEvent.TYPE_SLICE_BEGIN:
             if "asyncio_task" in event.categories:
                 tasks.add(uuid)
-            stacks.setdefault(uuid, []).append((name, ns, sequence.sources.get(event.source_location_iid), notes))
+            kinds = [*event.categories, *(sequence.categories[number] for number in event.category_iids)]
+            stacks.setdefault(uuid, []).append((name, ns, sequence.sources.get(event.source_location_iid), notes, kinds,
+                                                list(event.flow_ids)))
         elif event.type == proto.TrackEvent.TYPE_SLICE_END:
-            name, start, source, before = stacks[uuid].pop()
+            name, start, source, before, kinds, flows = stacks[uuid].pop()
             if uuid in tasks:
                 result["tasks"].append([tracks[uuid].name, name, start, ns])
                 continue
             result["calls"].append([tid, name, start, ns, source, {**before, **notes}])
+            if kinds:
+                parent = tracks.get(tracks[uuid].parent_uuid)
+                result["slices"].append([kinds[0], name, flows, {**before, **notes}, tracks[uuid].name,
+                                         parent.name if parent else ""])
         elif event.type == proto.TrackEvent.TYPE_INSTANT:
             result["marks"].append([tid, name, ns, notes])
         else:

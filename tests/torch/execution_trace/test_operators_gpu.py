@@ -108,10 +108,13 @@ class GpuOperators(unittest.TestCase):
         self.assertAlmostEqual(sum(row["gpu_own_ns"] for row in rows) / work, 1, places=3)
         whole, = (row for row in rows if row["name"] == "whole step")
         self.assertGreater(whole["gpu_total_ns"], 0)
-        by_line = json.loads(self.command("top", "-q", "--gpu", "--json"))["lines"]
+        report = json.loads(self.command("top", "-q", "--gpu", "--json"))
+        by_line = report["lines"]
         self.assertTrue(any(row["line"].startswith("backward of ") and "forward" in row["line"] for row in by_line),
                         by_line)
         self.assertFalse(any("not in the recording" in row["line"] for row in by_line), by_line)
+        gaps = [gap["line"] for device in report["devices"] for gap in device["gaps"]]
+        self.assertLessEqual(set(gaps), {row["line"] for row in by_line}, "autograd's threads have the forward line")
         print(self.command("top", "-q", "--ops", "--sort=gpu", "--count=5"))
         print(self.command("top", "-q", "--gpu", "--count=5"))
 
