@@ -55,14 +55,15 @@ static PyObject *start_with(const char *plugin, const kpti_start_args *args)
         return kpti_raise(&error, NULL);
     capsule = make_capsule(session);
     if (!capsule) return NULL;
-    result = Py_BuildValue("Ozz", capsule, kpti_session_noop_reason(session),
-                           kpti_session_gpu_reason(session));
+    result = Py_BuildValue("OzzO", capsule, kpti_session_noop_reason(session),
+                           kpti_session_gpu_reason(session),
+                           kpti_session_records_gpu(session) ? Py_True : Py_False);
     Py_DECREF(capsule);
     return result;
 }
 
 PyDoc_STRVAR(start_doc, "start(plugin, options) -> (trace, reason why nothing is recorded or None, "
-                        "reason why GPUs are not recorded or None)");
+                        "reason why GPUs are not recorded or None, whether they are)");
 static PyObject *start(PyObject *module, PyObject *args)
 {
     PyObject *plugin;

@@ -147,6 +147,11 @@ kpt_status kpti_session_steps(kpti_session *s, const kpti_session_watch *watch,
 
 /* --- GPUs ------------------------------------------------------------------------------------- */
 
+int kpti_session_records_gpu(const kpti_session *session)
+{
+    return session->gpu.tracer.ops != NULL;
+}
+
 const char *kpti_session_gpu_reason(const kpti_session *session)
 {
     return session->gpu.reason[0] ? session->gpu.reason : NULL;

@@ -36,6 +36,14 @@ uint32_t number_of(kpt_handle tracer, const FunctionTexts &texts, uint32_t scope
     return number;
 }
 
+// The forward of a torch.autograd.Function has no schema either. It begins and ends in one call, and its sequence number
+// links it with its node.
+bool is_traced_as_range(const at::RecordFunction &function)
+{
+    return is_range(function) &&
+           (function.scope() == at::RecordScope::USER_SCOPE || function.seqNr() < 0);
+}
+
 uint32_t scope_of(const at::RecordFunction &function)
 {
     return std::min<uint32_t>(static_cast<uint32_t>(function.scope()), KPT_SCOPE_MAX);
@@ -59,7 +67,7 @@ kpt_operator operator_of(const at::RecordFunction &function)
 [[gnu::noinline]] void name_op(const at::RecordFunction &function, kpt_handle tracer,
                                uint32_t check, OpCaller::Numbered &known, kpt_operator &op)
 {
-    if (is_range(function)) {
+    if (is_traced_as_range(function)) {
         op.text = view(std::string_view(function.name()));
         op.scope = scope_of(function);
         op.flags = function.isAsync() ? KPT_OPERATOR_ASYNC : 0;
@@ -87,7 +95,7 @@ class UsedInputs
     UsedInputs(OpCaller &caller, const at::RecordFunction &function, bool are_wanted)
         : buffer_(caller.inputs().in_use ? own_ : caller.inputs())
     {
-        if (!are_wanted || is_range(function)) return;
+        if (!are_wanted || is_traced_as_range(function)) return;
         bytes_ = buffer_.encode(own_inputs(function));
         buffer_.in_use = true;
     }

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional, TypeVar
 
     from ..torch._operators import Operators
+    from ..torch._profiler_notice import ProfilerNotice
     from ..torch._triggers import Triggers
     from .options import Options, Path
 
@@ -62,6 +63,7 @@ class Trace:
         self._is_whole = False  # it records the program from its start to its end, and other traces nest in it
         self._noop: Optional[str] = None
         self._no_gpu: Optional[str] = None
+        self._has_gpu = False
         self._pid = 0
         self._began = 0.0
         self._ended: Optional[float] = None
@@ -74,6 +76,7 @@ class Trace:
         self._wants_operators = self._options.pop("torch", False)
         self._operators: Optional[Operators] = None
         self._triggers: Optional[Triggers] = None
+        self._notice: Optional[ProfilerNotice] = None
         self._is_quiet = False  # what can't be recorded is reported only in the summary
         self._lock = RLock()  # held during each call, so that a second stop() waits for the summary of the first
 
@@ -141,8 +144,8 @@ class Trace:
             self._began = time.perf_counter()
             _traces.borrow(self)
             # From here on calls are recorded, so our own calls are kept to a minimum.
-            self._handle, self._noop, self._no_gpu = native.standalone.start(plugin, options)
-        if self._ring or self._noop or self._no_gpu or self._operators:
+            self._handle, self._noop, self._no_gpu, self._has_gpu = native.standalone.start(plugin, options)
+        if self._ring or self._noop or self._no_gpu or self._operators or self._has_gpu:
             try:
                 self._begun()
             except BaseException:
@@ -164,6 +167,11 @@ class Trace:
     def _begun(self) -> None:
         if self._operators and not self._noop:
             self._operators.start(self._handle)
+        if self._has_gpu:
+            from ..torch._profiler_notice import ProfilerNotice
+
+            self._notice = ProfilerNotice(self._is_quiet)
+            self._notice.start(self._handle)
         if self._ring and self._output:
             from . import flight_recorder
 
@@ -207,8 +215,9 @@ class Trace:
         """May be called again: after an exception of a signal handler in here, the next stop() repeats it."""
         if self._operators:
             self._operators.stop()
-        if self._triggers:
-            self._triggers.stop()
+        for part in (self._notice, self._triggers):
+            if part:
+                part.stop()
         try:
             native.standalone.stop(self._handle)
         except OSError as error:  # the trace has stopped, but its stream is incomplete
@@ -317,8 +326,9 @@ class Trace:
             if self._handle is not None:
                 if self._operators:
                     self._operators.stop()
-                if self._triggers:
-                    self._triggers.stop()
+                for part in (self._notice, self._triggers):
+                    if part:
+                        part.stop()
                 native.standalone.close(self._handle)
                 self._unwatch()
             _traces.remove(self)

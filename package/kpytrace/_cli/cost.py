@@ -43,7 +43,7 @@ def _measure_into(file: int, standalone: Any, plugin: object) -> Optional[tuple[
         for traced in (False, True):
             if traced:
                 options = {"this_thread": True, "filters": (), "gpu": 2, "stream": b"/proc/self/fd/%d" % file}
-                handle, noop, _ = standalone.start(plugin, options)
+                handle, noop, *_ = standalone.start(plugin, options)
                 if noop:
                     standalone.close(handle)
                     return None

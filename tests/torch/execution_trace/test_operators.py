@@ -17,8 +17,18 @@ from kpytrace.torch import ExecutionTraceObserver
 MODEL = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 8))
 
 
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(context, value):
+        return value * 2
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * 2
+
+
 def step():
-    MODEL(torch.ones(2, 8)).square().mean().backward()
+    Double.apply(MODEL(torch.ones(2, 8))).square().mean().backward()
 
 
 class Operators(unittest.TestCase):
@@ -109,7 +119,7 @@ class Operators(unittest.TestCase):
     def test_backward_work_knows_its_forward_line(self):
         """autograd's nodes have the Python function that called their forward operator, also from other threads."""
         def forward():
-            return torch.ones(3, requires_grad=True).mul(2).sum()
+            return Double.apply(torch.ones(3, requires_grad=True).mul(2)).sum()
         loss = []
         trace = self.start()
         first = threading.Thread(target=lambda: loss.append(forward()))
@@ -117,7 +127,7 @@ class Operators(unittest.TestCase):
         first.join()
         loss[0].backward()
         nodes = {e["name"]: e["args"]["forward at"] for e in self.stop(trace) if "forward at" in e["args"]}
-        for name in ("MulBackward0", "SumBackward0"):
+        for name in ("MulBackward0", "SumBackward0", "DoubleBackward"):
             self.assertRegex(nodes[name], r"test_operators.py\(\d+\): forward$")
         outside = forward()
         trace = self.start()
