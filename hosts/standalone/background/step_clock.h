@@ -6,17 +6,11 @@
 #ifndef KPTI_HOSTS_STANDALONE_BACKGROUND_STEP_CLOCK_H
 #define KPTI_HOSTS_STANDALONE_BACKGROUND_STEP_CLOCK_H
 
-#include <stdint.h>
+#include "writers/operators/step_source.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum kpti_step_source {
-    KPTI_STEPS_OF_NOTHING = 0,
-    KPTI_STEPS_OF_OPTIMIZER = 1, /* from the end of one to the end of the next */
-    KPTI_STEPS_OF_SPANS = 2      /* the span itself */
-} kpti_step_source;
 
 /* The steps of which the median is taken, and the least number of them before a step can be slow. */
 enum { KPTI_STEPS_RECENT = 32, KPTI_STEPS_NEEDED = 5 };

@@ -17,6 +17,7 @@
 #include "hosts/standalone/module/py_operators.h"
 #include "hosts/standalone/module/py_profile.h"
 #include "hosts/standalone/module/py_recover.h"
+#include "hosts/standalone/module/py_steps.h"
 #include "hosts/standalone/module/py_tasks.h"
 #include "hosts/standalone/module/py_tracer.h"
 #include "hosts/standalone/module/py_triggers.h"
@@ -281,6 +282,7 @@ static PyMethodDef methods[] = {
     {"gpu_report", kpti_gpu_report_call, METH_O, kpti_gpu_report_doc},
     {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},
     {"operators", kpti_operators_call, METH_VARARGS, kpti_operators_doc},
+    {"steps", kpti_steps_call, METH_O, kpti_steps_doc},
     {"columns", kpti_columns_call, METH_VARARGS, kpti_columns_doc},
     {"tasks", kpti_tasks_call, METH_VARARGS, kpti_tasks_doc},
     {"skipped", kpti_skipped_call, METH_O, kpti_skipped_doc},

@@ -119,6 +119,26 @@ kpt_status kpti_session_operators(kpti_session *s, const kpti_session_watch *wat
     return kpti_session_leave(s, status);
 }
 
+kpt_status kpti_session_steps(kpti_session *s, const kpti_session_watch *watch,
+                              kpti_step_finder *finder, kpti_session_error *error)
+{
+    static const kpti_heap heap = {NULL, NULL, NULL};
+    profiling p = {kpti_step_finder_batch, finder, watch, 0};
+    kpti_source from;
+    kpt_status status = kpti_session_enter(s, error);
+    kpti_step_finder_init(finder, &heap, NULL);
+    if (status != KPT_OK) return status;
+    status = kpti_source_begin(s, watch, &from, error);
+    if (status == KPT_OK) {
+        finder->notes = from.notes;
+        if (from.may_have_operators || from.notes->count)
+            status = kpti_source_deliver(&from, KPT_ORDER_TIME, KPTI_WITH_RANGES, profile_batch, &p,
+                                         error);
+        kpti_source_end(&from);
+    }
+    return kpti_session_leave(s, status);
+}
+
 /* --- GPUs ------------------------------------------------------------------------------------- */
 
 const char *kpti_session_gpu_reason(const kpti_session *session)

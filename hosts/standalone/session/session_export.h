@@ -6,6 +6,7 @@
 #include "writers/annotations/task_profile.h"
 #include "writers/gpu/gpu_launches.h"
 #include "writers/operators/operator_table.h"
+#include "writers/operators/step_finder.h"
 #include "writers/profile.h"
 
 #ifdef __cplusplus
@@ -36,6 +37,10 @@ kpt_status kpti_session_tasks(kpti_session *session, const kpti_session_watch *w
 /* The same by operator of torch. TABLE is a new one. */
 kpt_status kpti_session_operators(kpti_session *session, const kpti_session_watch *watch,
                                   kpti_operator_table *table, kpti_session_error *error);
+
+/* Finds the steps. Initialises FINDER; the caller frees it, also after a failure. */
+kpt_status kpti_session_steps(kpti_session *session, const kpti_session_watch *watch,
+                              kpti_step_finder *finder, kpti_session_error *error);
 
 /* Calls USE with all GPU activity so far. Returns the status of USE. */
 typedef kpt_status (*kpti_session_gpu_fn)(void *ctx, const kpti_gpu_log *log,

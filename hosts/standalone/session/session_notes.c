@@ -21,12 +21,6 @@ static uint32_t add_note(kpti_session *s, const kpti_note *note)
     return number;
 }
 
-/* A span with this name is a step of the program. */
-static int is_step(kpt_str name)
-{
-    return name.size == 4 && memcmp(name.data, "step", 4) == 0;
-}
-
 static void end_step(kpti_session *s, const kpti_note *end)
 {
     const kpti_note *begin;
@@ -46,7 +40,7 @@ uint32_t kpti_session_note(kpti_session *s, kpti_note note)
     atomic_fetch_add(&s->noting, 1);
     if (s->pid == getpid()) number = add_note(s, &note);
     if (number) (void)s->tracer.ops->mark(s->tracer.self, KPT_MARK_POINT, number);
-    if (number && note.what == KPTI_NOTE_END && is_step(note.name)) end_step(s, &note);
+    if (number && note.what == KPTI_NOTE_END && kpti_is_step_span(note.name)) end_step(s, &note);
     atomic_fetch_sub(&s->noting, 1);
     return number;
 }

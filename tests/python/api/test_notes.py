@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from support import BACKEND, Case, run_python
 
 import kpytrace
+from kpytrace._api import native
 
 
 def inner():
@@ -41,6 +42,22 @@ class Notes(Case):
     def within(self, inner, outer):
         return (outer["ts"] <= inner["ts"] and inner["tid"] == outer["tid"]
                 and inner["ts"] + inner.get("dur", 0) <= outer["ts"] + outer["dur"])
+
+    def test_spans_named_step_are_steps(self):
+        path = self.path.with_suffix(".kpt")
+        with kpytrace.trace(path):
+            for _ in range(3):
+                with kpytrace.span("step"):
+                    noting()
+        standalone = native.standalone
+        handle, _, _ = standalone.open(native.load(), str(path), False)
+        steps = standalone.steps(handle)
+        standalone.close(handle)
+        self.assertEqual([(number, name) for _, _, number, name in steps], [(0, "step"), (1, "step"), (2, "step")])
+        for (start, end, *_), (later, *_) in zip(steps, steps[1:]):
+            self.assertTrue(start < end <= later)
+        with self.assertRaises(TypeError):
+            standalone.steps(None)
 
     def test_each_kind_lies_where_it_was_made(self):
         with kpytrace.trace(self.path):
