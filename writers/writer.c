@@ -104,6 +104,7 @@ static kpt_status take_batch(kpti_writer *w, const kpt_batch *batch)
         status = ops->name(w, kpti_record(batch->names, batch->name_stride, i));
     for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++)
         status = take_thread(w, kpti_record(batch->threads, batch->thread_stride, i));
+    if (status == KPT_OK && ops->batch) status = ops->batch(w, batch);
     if (status == KPT_OK) status = take_activities(w, batch);
     if (status == KPT_OK && kpti_out_error(&w->out)) status = KPT_E_IO;
     if (status == KPT_OK && w->progress) w->progress(w->progress_ctx, w->calls);

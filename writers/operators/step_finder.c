@@ -220,7 +220,7 @@ static kpt_status take_activity(kpti_step_finder *f, const kpt_activity *a)
     case KPT_KIND_RANGE_END:
         return end_range(f, a);
     default:
-        return KPT_OK;
+        return a->phase == KPT_PHASE_COMPLETE ? KPT_E_UNSUPPORTED : KPT_OK;
     }
 }
 
@@ -230,7 +230,6 @@ kpt_status kpti_step_finder_batch(void *finder, const kpt_batch *batch)
     kpt_status status = KPT_OK;
     kpti_assert(!f->is_finished);
     if (!kpti_records_can_read(batch)) return KPT_E_SIZE;
-    if (batch->order != KPT_ORDER_TIME) return KPT_E_UNSUPPORTED;
     for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
         status = take_name(f, kpti_record(batch->names, batch->name_stride, i));
     for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++)

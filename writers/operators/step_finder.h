@@ -64,7 +64,7 @@ void kpti_step_finder_init(kpti_step_finder *finder, const kpti_heap *heap,
 void kpti_step_finder_free(kpti_step_finder *finder);
 
 /* A kpt_batch_fn. FINDER is a kpti_step_finder. Returns KPT_OK, KPT_E_MEMORY, KPT_E_SIZE, KPT_E_LIMIT, or
- * KPT_E_UNSUPPORTED for another order. */
+ * KPT_E_UNSUPPORTED for calls of another order. */
 kpt_status kpti_step_finder_batch(void *finder, const kpt_batch *batch);
 
 /* After the last batch: returns *COUNT steps in the order of their start. The finder owns them. */
