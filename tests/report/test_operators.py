@@ -206,6 +206,13 @@ class Operators(Played):
         self.assertEqual(len([text for text in forwards if text.endswith(": loss")]), 4)
         self.assertEqual(forwards.count(""), 4)
 
+    def test_a_caller_is_one_that_is_shown(self):
+        self.select("inside")
+        self.assertEqual(self.rows()["called by"], "aten::addmm")
+        self.browser.key("o")
+        self.select("inside")
+        self.assertRegex(self.rows()["called by"], r": loss$")
+
     # --- the table ---
 
     def test_the_table_says_what_kpytrace_top_says(self):

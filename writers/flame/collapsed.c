@@ -228,7 +228,7 @@ static void release(kpti_writer *writer)
 
 static const kpti_format_ops ops = {
     sizeof(collapsed), begin, take_name, take_thread, take_call, take_point, end,
-    release,           NULL,  NULL,      NULL};
+    release,           NULL,  NULL,      NULL,        NULL};
 
 const kpti_format kpti_format_collapsed = {"collapsed stacks", ".collapsed", KPT_ORDER_TIME, &ops,
                                            0};

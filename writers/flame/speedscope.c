@@ -323,6 +323,7 @@ static const kpti_format_ops ops = {sizeof(speedscope),
                                     release,
                                     NULL,
                                     NULL,
+                                    NULL,
                                     NULL};
 
 const kpti_format kpti_format_speedscope = {"speedscope", ".speedscope.json", KPT_ORDER_TIME, &ops,

@@ -70,7 +70,11 @@ static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt
                                sizeof *w->track_states);
     if (*status != KPT_OK) return NULL;
     l = &w->track_states[thread];
-    if (!l->capacity) l->start_ns = l->last_ns = ns;
+    if (!l->capacity) {
+        l->start_ns = l->last_ns = ns;
+        *status = kpti_step_finder_thread(&w->steps, thread, ns);
+        if (*status != KPT_OK) return NULL;
+    }
     if (l->capacity - l->used < MAX_EVENT) *status = reserve(w, thread);
     if (*status != KPT_OK) return NULL;
     if (ns < l->last_ns) ns = l->last_ns;
@@ -184,9 +188,14 @@ static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, con
     return status;
 }
 
-static kpt_status take_batch(kpti_writer *writer, const kpt_batch *batch)
+static kpt_status take_names(kpti_writer *writer, const kpt_batch *batch)
 {
-    return kpti_report_batch((kpti_report *)writer, batch);
+    return kpti_report_names((kpti_report *)writer, batch);
+}
+
+static kpt_status take_marker(kpti_writer *writer, const kpt_activity *marker)
+{
+    return kpti_step_finder_marker(&((kpti_report *)writer)->steps, marker);
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
@@ -249,8 +258,9 @@ static void release(kpti_writer *writer)
     kpti_frames_free(&w->frames);
 }
 
-static const kpti_format_ops ops = {sizeof(kpti_report), begin, take_name, take_thread, take_call,
-                                    take_point,          end,   release,   NULL,        NULL,
-                                    take_batch};
+static const kpti_format_ops ops = {
+    sizeof(kpti_report), begin,      take_name, take_thread, take_call,
+    take_point,          end,        release,   NULL,        NULL,
+    take_names,          take_marker};
 
 const kpti_format kpti_format_report = {"report", ".html", KPT_ORDER_TIME, &ops, 1};

@@ -19,9 +19,9 @@ static kpt_status add_kind(kpti_report *w, uint32_t name, uint8_t kind)
     return status;
 }
 
-kpt_status kpti_report_batch(kpti_report *w, const kpt_batch *batch)
+kpt_status kpti_report_names(kpti_report *w, const kpt_batch *batch)
 {
-    kpt_status status = kpti_step_finder_batch(&w->steps, batch);
+    kpt_status status = kpti_step_finder_names(&w->steps, batch);
     if (batch->name_stride < KPT_FIELD_END(kpt_name, scope)) return status;
     for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++) {
         const kpt_name *name = kpti_record(batch->names, batch->name_stride, i);
@@ -110,7 +110,9 @@ static void put_step(kpti_report *w, const kpti_step *step, const char *comma)
 void kpti_report_put_operators(kpti_report *w)
 {
     uint32_t count;
-    const kpti_step *steps = kpti_step_finder_steps(&w->steps, &count);
+    const kpti_step *steps;
+    w->steps.last_ns = w->base.last_ns;
+    steps = kpti_step_finder_steps(&w->steps, &count);
     if (w->name_kind_capacity) {
         put_kind(w, ",\"operators\":[", IS_OPERATOR);
         put_kind(w, ",\"annotations\":[", IS_ANNOTATION);

@@ -5,8 +5,8 @@
 
 #include "writers/report/report_state.h"
 
-/* Receives a batch as it was delivered. Returns as kpti_step_finder_batch does. */
-kpt_status kpti_report_batch(kpti_report *w, const kpt_batch *batch);
+/* Receives the names of a batch. Returns as kpti_step_finder_batch does. */
+kpt_status kpti_report_names(kpti_report *w, const kpt_batch *batch);
 
 /* Records that the name of A, an operator or a range, is one. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
 kpt_status kpti_report_operator(kpti_report *w, const kpt_activity *a);

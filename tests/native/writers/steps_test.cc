@@ -253,9 +253,8 @@ TEST_F(Steps, OfNonsenseDoNoHarm)
         }
     kpti_step_finder_init(&finder, &heap, &notes);
     EXPECT_EQ(kpti_step_finder_batch(&finder, p.batch()), KPT_OK);
-    parcel complete;
-    complete.call(parcel::plain(1, 0, 0, 0));
-    EXPECT_EQ(kpti_step_finder_batch(&finder, complete.batch()), KPT_E_UNSUPPORTED);
+    p.order = KPT_ORDER_THREAD;
+    EXPECT_EQ(kpti_step_finder_batch(&finder, p.batch()), KPT_E_UNSUPPORTED);
     EXPECT_EQ(kpti_step_finder_batch(&finder, nullptr), KPT_E_SIZE);
     parcel far;
     far.order = KPT_ORDER_TIME;

@@ -80,7 +80,7 @@ function spanDetails(model, track, span, links, select) {
   const collection = track.collections.get(span);
   if (collection) rows.push(['generation', String(collection[0])], ['collected', showCount(collection[1])], ['uncollectable', showCount(collection[2])]);
   rows.push(...taskRows(model, track, span), ...noteRows(model.note(track.get('note', span))), ...linkRows(model, links, select));
-  const parent = track.parent[span];
+  const parent = track.shownParent[span];
   if (parent >= 0) rows.push(['called by', model.names[track.nameOf[parent]].text, () => select({track, span: parent})]);
   showDetails(text, rows);
 }

@@ -119,7 +119,8 @@ class Links {
     const thread = this.threads.get(`${calls.group.owner} ${calls.tid}`);
     const time = calls.start[span];
     if (!thread) return [];
-    const around = this.around(thread, time);
+    let around = this.around(thread, time);
+    if (around >= 0 && thread.hidden?.[thread.nameOf[around]]) around = thread.shownParent[around];
     return around < 0 ? [] : [link('called by', key, {track: thread, span: around}, at, time, true)];
   }
 

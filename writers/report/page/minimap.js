@@ -17,10 +17,12 @@ class Minimap {
   /* Returns the depth of a track at each pixel, as a fraction of its maximum depth. */
   depths(track, width, from, scale) {
     const deep = new Float32Array(width);
-    for (const i of track.rowItems) {
+    const {hidden, nameOf, rowOf} = track;
+    for (let i = 0; i < track.count; i++) {
+      if (hidden !== null && hidden[nameOf[i]]) continue;
       const first = Math.max(0, Math.floor((track.start[i] - from) * scale));
       const last = Math.min(width - 1, Math.floor((track.end[i] - from) * scale));
-      const share = (track.rowOf[i] + 1) / track.rows;
+      const share = (rowOf[i] + 1) / track.rows;
       for (let x = first; x <= last; x++) if (deep[x] < share) deep[x] = share;
     }
     return deep;

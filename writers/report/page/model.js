@@ -87,12 +87,11 @@ class Track {
     this.rows = this.deepest;
     if (hidden) this.moveUp();
     const {count, rowOf, nameOf, rows} = this;
-    this.rowAt = new Uint32Array(rows + 1);
-    for (let i = 0; i < count; i++) if (!hidden?.[nameOf[i]]) this.rowAt[rowOf[i] + 1]++;
-    for (let row = 0; row < rows; row++) this.rowAt[row + 1] += this.rowAt[row];
-    this.rowItems = new Uint32Array(this.rowAt[rows]);
-    const next = this.rowAt.slice();
-    for (let i = 0; i < count; i++) if (!hidden?.[nameOf[i]]) this.rowItems[next[rowOf[i]]++] = i;
+    const rowAt = this.rowAt = new Uint32Array(rows + 1);
+    for (let i = 0; i < count; i++) if (hidden === null || !hidden[nameOf[i]]) rowAt[rowOf[i] + 1]++;
+    for (let row = 0; row < rows; row++) rowAt[row + 1] += rowAt[row];
+    const rowItems = this.rowItems = new Uint32Array(rowAt[rows]), next = rowAt.slice();
+    for (let i = 0; i < count; i++) if (hidden === null || !hidden[nameOf[i]]) rowItems[next[rowOf[i]]++] = i;
     return this;
   }
 

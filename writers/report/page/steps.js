@@ -80,7 +80,7 @@ function rankSteps(rows) {
 /* Returns a row for each step: {name, number, took, parts, elsewhere, gpu, step}. name is the place in the order of
  * time; elsewhere is the time in operators of the process's other threads, added up. */
 function stepRows(model) {
-  const parts = new Map(), busy = new Map();
+  const parts = new Map(), busy = new Map(), threads = model.tracks.filter((track) => track.hasOperators);
   const partsOf = (track) => parts.get(track) ?? parts.set(track, threadParts(model, track)).get(track);
   const busyOf = (owner) => (busy.has(owner) ? busy : busy.set(owner, gpuBusy(model, owner))).get(owner);
   return model.steps.map((step, name) => {
@@ -88,7 +88,7 @@ function stepRows(model) {
     const of = track ? partsOf(track) : null;
     const time = (part) => (of ? of[part].within(start, end) : 0);
     const [calls, inside, collections, both] = [time('calls'), time('operators'), time('collections'), time('both')];
-    const others = model.tracks.filter((other) => other.hasOperators && other !== track && other.group.owner === owner);
+    const others = threads.filter((other) => other !== track && other.group.owner === owner);
     return {name, number: step.number, took, step, operators: inside - both, python: calls - inside - collections + both,
             collections, rest: took - calls, gpu: busyOf(owner)?.within(start, end) ?? 0,
             elsewhere: others.reduce((sum, other) => sum + partsOf(other).operators.within(start, end), 0)};
