@@ -72,6 +72,14 @@ static kpt_status take_point(kpti_writer *w, const kpt_activity *point)
     return status == KPT_OK ? w->format->ops->point(w, point, note) : status;
 }
 
+static kpt_status take_marker(kpti_writer *w, const kpt_activity *a)
+{
+    const kpti_format_ops *ops = w->format->ops;
+    const kpt_status status = ops->marker ? ops->marker(w, a) : KPT_OK;
+    if (status != KPT_OK) return status;
+    return a->kind == KPT_KIND_POINT ? take_point(w, a) : take_range(w, a);
+}
+
 static kpt_status take_activities(kpti_writer *w, const kpt_batch *batch)
 {
     kpt_status (*take_call)(kpti_writer *, const kpt_activity *) = w->format->ops->call;
@@ -81,10 +89,9 @@ static kpt_status take_activities(kpti_writer *w, const kpt_batch *batch)
         const kpt_activity *a = kpti_record(batch->activities, batch->activity_stride, i);
         if (a->start_ns < w->first_ns) w->first_ns = a->start_ns;
         if (a->end_ns > w->last_ns) w->last_ns = a->end_ns;
-        if (a->kind == KPT_KIND_POINT) {
-            status = take_point(w, a);
-        } else if (a->kind == KPT_KIND_RANGE_BEGIN || a->kind == KPT_KIND_RANGE_END) {
-            status = take_range(w, a);
+        if (a->kind == KPT_KIND_POINT || a->kind == KPT_KIND_RANGE_BEGIN ||
+            a->kind == KPT_KIND_RANGE_END) {
+            status = take_marker(w, a);
         } else if ((a->phase == KPT_PHASE_COMPLETE) == wants_pairs) {
             status = KPT_E_UNSUPPORTED;
         } else {
@@ -118,6 +125,7 @@ static kpt_status take_batch(kpti_writer *w, const kpt_batch *batch)
     }
     for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++)
         status = take_thread(w, kpti_record(batch->threads, batch->thread_stride, i));
+    if (status == KPT_OK && ops->names) status = ops->names(w, batch);
     if (status == KPT_OK) status = take_activities(w, batch);
     if (status == KPT_OK && kpti_out_error(&w->out)) status = KPT_E_IO;
     if (status == KPT_OK && w->progress) w->progress(w->progress_ctx, w->calls);

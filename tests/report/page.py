@@ -123,7 +123,7 @@ class Page(unittest.TestCase):
             const line = kpytrace.timeline, track = kpytrace.model.tracks[{track}];
             const box = line.canvas.getBoundingClientRect();
             return [box.x + line.x((track.start[{span}] + track.end[{span}]) / 2),
-                    box.y + line.rowsAt(line.bandOf(track)) + (track.depth[{span}] + 0.5) * ROW - line.scroller.scrollTop];
+                    box.y + line.rowsAt(line.bandOf(track)) + (track.rowOf[{span}] + 0.5) * ROW - line.scroller.scrollTop];
         }})()""")
 
     def middle(self):

@@ -260,7 +260,8 @@ static kpt_status end_process(kpti_writer *writer)
     return status;
 }
 
-static const kpti_format_ops ops = {sizeof(chrome), begin, take_name, take_thread, take_call,
-                                    take_point,     end,   release,   end_process, begin_process};
+static const kpti_format_ops ops = {sizeof(chrome), begin,         take_name, take_thread,
+                                    take_call,      take_point,    end,       release,
+                                    end_process,    begin_process, NULL,      NULL};
 
 const kpti_format kpti_format_chrome = {"Chrome JSON", ".json", KPT_ORDER_THREAD, &ops, 1, 1};

@@ -313,8 +313,18 @@ static void release(kpti_writer *writer)
     kpti_frames_free(&w->frames);
 }
 
-static const kpti_format_ops ops = {sizeof(speedscope), begin, take_name, take_thread, take_call,
-                                    take_point,         end,   release,   NULL,        NULL};
+static const kpti_format_ops ops = {sizeof(speedscope),
+                                    begin,
+                                    take_name,
+                                    take_thread,
+                                    take_call,
+                                    take_point,
+                                    end,
+                                    release,
+                                    NULL,
+                                    NULL,
+                                    NULL,
+                                    NULL};
 
 const kpti_format kpti_format_speedscope = {
     "speedscope", ".speedscope.json", KPT_ORDER_TIME, &ops, 0, 0};

@@ -55,6 +55,10 @@ typedef struct kpti_format_ops {
      * begin_process begins another. NULL if a file has one process. */
     kpt_status (*end_process)(kpti_writer *writer);
     kpt_status (*begin_process)(kpti_writer *writer, const kpti_writer_options *options);
+    /* For formats that need more: names receives a batch before its activities; marker receives each point and each
+     * begin and end of a range as it was delivered, before point and call do. NULL otherwise. */
+    kpt_status (*names)(kpti_writer *writer, const kpt_batch *batch);
+    kpt_status (*marker)(kpti_writer *writer, const kpt_activity *marker);
 } kpti_format_ops;
 
 /* Converts a number that is unique in a process to one that is unique in the file, since all processes count

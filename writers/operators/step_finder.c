@@ -205,13 +205,19 @@ static kpt_status take_point(kpti_step_finder *f, const kpt_activity *a)
     return KPT_OK;
 }
 
-static kpt_status take_activity(kpti_step_finder *f, const kpt_activity *a)
+kpt_status kpti_step_finder_thread(kpti_step_finder *f, uint32_t thread, int64_t first_ns)
 {
     kpt_status status =
-        kpti_array_reach(&f->heap, &f->threads, &f->thread_capacity, a->thread, sizeof *f->threads);
+        kpti_array_reach(&f->heap, &f->threads, &f->thread_capacity, thread, sizeof *f->threads);
+    if (status == KPT_OK && !f->threads[thread].is_known)
+        f->threads[thread] = (step_thread){first_ns, 1};
+    return status;
+}
+
+kpt_status kpti_step_finder_marker(kpti_step_finder *f, const kpt_activity *a)
+{
+    kpt_status status = kpti_step_finder_thread(f, a->thread, a->start_ns);
     if (status != KPT_OK) return status;
-    if (!f->threads[a->thread].is_known) f->threads[a->thread] = (step_thread){a->start_ns, 1};
-    if (a->end_ns > f->last_ns) f->last_ns = a->end_ns;
     switch (a->kind) {
     case KPT_KIND_POINT:
         return take_point(f, a);
@@ -224,17 +230,27 @@ static kpt_status take_activity(kpti_step_finder *f, const kpt_activity *a)
     }
 }
 
+kpt_status kpti_step_finder_names(kpti_step_finder *f, const kpt_batch *batch)
+{
+    kpt_status status = KPT_OK;
+    for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
+        status = take_name(f, kpti_record(batch->names, batch->name_stride, i));
+    return status;
+}
+
 kpt_status kpti_step_finder_batch(void *finder, const kpt_batch *batch)
 {
     kpti_step_finder *f = finder;
-    kpt_status status = KPT_OK;
+    kpt_status status;
     kpti_assert(!f->is_finished);
     if (!kpti_records_can_read(batch)) return KPT_E_SIZE;
     if (batch->order != KPT_ORDER_TIME) return KPT_E_UNSUPPORTED;
-    for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
-        status = take_name(f, kpti_record(batch->names, batch->name_stride, i));
-    for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++)
-        status = take_activity(f, kpti_record(batch->activities, batch->activity_stride, i));
+    status = kpti_step_finder_names(f, batch);
+    for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++) {
+        const kpt_activity *a = kpti_record(batch->activities, batch->activity_stride, i);
+        status = kpti_step_finder_marker(f, a);
+        if (a->end_ns > f->last_ns) f->last_ns = a->end_ns;
+    }
     return status;
 }
 

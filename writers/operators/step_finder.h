@@ -54,7 +54,7 @@ typedef struct kpti_step_finder {
     uint32_t open_count;
     struct kpti_step_thread *threads; /* by index */
     uint32_t thread_capacity;
-    int64_t last_ns;
+    int64_t last_ns; /* the latest time of all activities */
     int is_finished;
 } kpti_step_finder;
 
@@ -66,6 +66,12 @@ void kpti_step_finder_free(kpti_step_finder *finder);
 /* A kpt_batch_fn. FINDER is a kpti_step_finder. Returns KPT_OK, KPT_E_MEMORY, KPT_E_SIZE, KPT_E_LIMIT, or
  * KPT_E_UNSUPPORTED for another order. */
 kpt_status kpti_step_finder_batch(void *finder, const kpt_batch *batch);
+
+/* Parts of it, for a sink that goes through the activities itself: the names of a batch; the time of a thread's first
+ * activity; a point or a range, any other activity does nothing. The sink sets last_ns before it asks for the steps. */
+kpt_status kpti_step_finder_names(kpti_step_finder *finder, const kpt_batch *batch);
+kpt_status kpti_step_finder_thread(kpti_step_finder *finder, uint32_t thread, int64_t first_ns);
+kpt_status kpti_step_finder_marker(kpti_step_finder *finder, const kpt_activity *a);
 
 /* After the last batch: returns *COUNT steps in the order of their start. The finder owns them. */
 const kpti_step *kpti_step_finder_steps(kpti_step_finder *finder, uint32_t *count);

@@ -270,6 +270,8 @@ static const kpti_format_ops ops = {sizeof(kpti_perfetto),
                                     end,
                                     release,
                                     end_process,
-                                    begin_process};
+                                    begin_process,
+                                    NULL,
+                                    NULL};
 
 const kpti_format kpti_format_perfetto = {"Perfetto", ".pftrace", KPT_ORDER_TIME, &ops, 1, 0};

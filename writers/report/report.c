@@ -5,6 +5,7 @@
 
 #include "writers/encode/proto.h"
 #include "writers/report/report_gpu.h"
+#include "writers/report/report_operators.h"
 #include "writers/report/report_page.h"
 #include "writers/report/report_text.h"
 
@@ -12,15 +13,15 @@ enum { FIRST_BYTES = 256, MAX_BYTES = 32 * 1024 };
 
 /* An event is a number: the time since the thread's last event, with the kind in the lowest bits. It is
  * followed by the name of a call, or by the note of a span, mark or counter. With MORE, a line and flags
- * follow, or flags and the counts of a collection. The note of a TASK identifies the task that the call that
+ * follow, and with HAS_FORWARD the number of a forward function, or flags and the counts of a collection. The note of a TASK identifies the task that the call that
  * has just opened resumes. */
 enum { CLOSE, CALL, SPAN, MARK, COUNTER, CLOSE_MORE, CALL_MORE, TASK, WHAT_BITS = 3 };
 enum { MAX_EVENT = 5 * KPTI_PROTO_MAX_VARINT };
 /* In addition to KPT_ACTIVITY_*. */
-enum { IS_COLLECTION = 1 << 8 };
+enum { IS_COLLECTION = 1 << 8, HAS_FORWARD = 1 << 9 };
 enum {
-    FLAGS_SHOWN = KPT_ACTIVITY_BEGAN_BEFORE | KPT_ACTIVITY_ENDED_BY_STOP | KPT_ACTIVITY_CLAMPED |
-                  KPT_ACTIVITY_RECOVERED
+    FLAGS_OF_BEGIN = KPT_ACTIVITY_BEGAN_BEFORE | KPT_ACTIVITY_CONTINUED,
+    FLAGS_OF_END = KPT_ACTIVITY_ENDED_BY_STOP | KPT_ACTIVITY_CLAMPED | KPT_ACTIVITY_RECOVERED
 };
 
 static void put_text(kpti_writer *w, const char *text)
@@ -69,7 +70,11 @@ static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt
                                sizeof *w->track_states);
     if (*status != KPT_OK) return NULL;
     l = &w->track_states[thread];
-    if (!l->capacity) l->start_ns = l->last_ns = ns;
+    if (!l->capacity) {
+        l->start_ns = l->last_ns = ns;
+        *status = kpti_step_finder_thread(&w->steps, thread, ns);
+        if (*status != KPT_OK) return NULL;
+    }
     if (l->capacity - l->used < MAX_EVENT) *status = reserve(w, thread);
     if (*status != KPT_OK) return NULL;
     if (ns < l->last_ns) ns = l->last_ns;
@@ -90,14 +95,24 @@ static kpt_status open_frame(kpti_writer *writer, const kpt_activity *a, const k
     const kpti_fragment no_name = {NULL, 0, 0};
     uint32_t first_line = kpti_fragments_get(&w->names, a->name, no_name).note;
     uint32_t line = a->line != first_line ? a->line : 0;
-    int is_rare = !span && (line || a->flags & KPT_ACTIVITY_BEGAN_BEFORE);
-    kpt_status status;
-    char *at = add(w, a->thread, a->start_ns, span ? SPAN : is_rare ? CALL_MORE : CALL, &status);
+    uint32_t forward = 0;
+    int is_rare;
+    kpt_status status = KPT_OK;
+    char *at;
+    if (!span && (a->kind == KPT_KIND_OPERATOR || a->kind == KPT_KIND_RANGE_BEGIN)) {
+        status = kpti_report_operator(w, a);
+        if (status == KPT_OK) status = kpti_report_forward(w, a, &forward);
+        if (status != KPT_OK) return status;
+    }
+    is_rare = !span && (line || forward || a->flags & FLAGS_OF_BEGIN);
+    at = add(w, a->thread, a->start_ns, span ? SPAN : is_rare ? CALL_MORE : CALL, &status);
     if (!at) return status;
     at = kpti_proto_varint(at, span ? a->value0 : a->name);
     if (is_rare) {
         at = kpti_proto_varint(at, line);
-        at = kpti_proto_varint(at, a->flags & FLAGS_SHOWN);
+        at = kpti_proto_varint(at, (a->flags & (FLAGS_OF_BEGIN | FLAGS_OF_END)) |
+                                       (forward ? HAS_FORWARD : 0));
+        if (forward) at = kpti_proto_varint(at, forward);
     }
     added(w, a->thread, at);
     w->track_states[a->thread].frames++;
@@ -114,7 +129,7 @@ static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
 {
     kpti_report *w = (kpti_report *)writer;
     int is_collection = call && call->kind == KPT_KIND_GC;
-    uint32_t flags = call ? call->flags & FLAGS_SHOWN & ~(uint32_t)KPT_ACTIVITY_BEGAN_BEFORE : 0;
+    uint32_t flags = call ? call->flags & FLAGS_OF_END : 0;
     kpt_status status;
     char *at;
     if (thread >= w->track_capacity || !w->track_states[thread].depth) return KPT_OK;
@@ -173,6 +188,16 @@ static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, con
     return status;
 }
 
+static kpt_status take_names(kpti_writer *writer, const kpt_batch *batch)
+{
+    return kpti_report_names((kpti_report *)writer, batch);
+}
+
+static kpt_status take_marker(kpti_writer *writer, const kpt_activity *marker)
+{
+    return kpti_step_finder_marker(&((kpti_report *)writer)->steps, marker);
+}
+
 /* --- the file --------------------------------------------------------------------------------- */
 
 static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
@@ -190,6 +215,8 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
     kpti_report *w = (kpti_report *)writer;
     kpt_status status = kpti_frames_init(&w->frames, &frame_ops, writer);
     w->names.heap = w->threads.heap = w->resumes.heap = writer->heap;
+    w->forwards.heap = w->forward_of.heap = writer->heap;
+    kpti_step_finder_init(&w->steps, &writer->heap, writer->notes);
     w->packed.out = &writer->out;
     if (status == KPT_OK) status = kpti_report_begin_text(w, options);
     if (status == KPT_OK && kpti_packed_begin(&w->packed)) status = KPT_E_MEMORY;
@@ -210,6 +237,7 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
         send(w, i);
     kpti_packed_put(&w->packed, "", 1);
     kpti_report_put_text(w, stats);
+    kpti_report_put_operators(w);
     kpti_packed_end(&w->packed, 1);
     put_text(writer, "</script>\n");
     return kpti_report_gpu(w);
@@ -225,11 +253,14 @@ static void release(kpti_writer *writer)
     kpti_fragments_free(&w->names);
     kpti_fragments_free(&w->threads);
     kpti_report_free_text(w);
+    kpti_report_free_operators(w);
     kpti_resumes_free(&w->resumes);
     kpti_frames_free(&w->frames);
 }
 
-static const kpti_format_ops ops = {sizeof(kpti_report), begin, take_name, take_thread, take_call,
-                                    take_point,          end,   release,   NULL,        NULL};
+static const kpti_format_ops ops = {
+    sizeof(kpti_report), begin,      take_name, take_thread, take_call,
+    take_point,          end,        release,   NULL,        NULL,
+    take_names,          take_marker};
 
-const kpti_format kpti_format_report = {"report", ".html", KPT_ORDER_TIME, &ops, 0, 0};
+const kpti_format kpti_format_report = {"report", ".html", KPT_ORDER_TIME, &ops, 1, 0};

@@ -8,8 +8,8 @@
 
 #define PUT KPTI_PUT
 
-/* Most bytes written at once: a name, and a frame with its file and function. */
-enum { TEXT_BYTES = 3 * KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH + KPTI_CHROME_MAX_REST };
+/* Most bytes written at once: a name, a frame with its file and function, and a forward function. */
+enum { TEXT_BYTES = 4 * KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH + KPTI_CHROME_MAX_REST };
 
 /* A section that is being written. */
 typedef struct part {
@@ -62,6 +62,17 @@ static int has_arrow(part *p, const kpt_gpu_event *e)
     return kpti_gpu_arrow_leaves(&p->index, e) || kpti_gpu_arrow_comes(&p->index, e);
 }
 
+/* Writes the Python function of the forward operator, for work of autograd. */
+static char *put_forward(part *p, char *at, const kpt_gpu_event *e)
+{
+    kpti_operator_walk *walk = p->report->base.operators;
+    const kpti_gpu_launch *launch = walk ? kpti_gpu_launch_of(&walk->launches, e) : NULL;
+    if (!launch || !launch->is_backward) return at;
+    at = PUT(at, ",\"forward at\":\"");
+    at = launch->forward.size ? kpti_chrome_escape(at, launch->forward) : PUT(at, "(not recorded)");
+    return PUT(at, "\"");
+}
+
 static void put_span(part *p, const kpti_gpu_entry *entry, int64_t first_ns, const char *comma)
 {
     const kpti_gpu_log *log = p->report->base.gpu;
@@ -82,6 +93,7 @@ static void put_span(part *p, const kpti_gpu_entry *entry, int64_t first_ns, con
         at = PUT(kpti_put_u64(PUT(at, "("), frame->line), "): ");
         at = PUT(kpti_chrome_escape(at, kpti_gpu_text(log, frame->function)), "\"");
     }
+    at = put_forward(p, at, e);
     at = PUT(at, "}");
     if (has_arrow(p, e)) at = kpti_put_u64(PUT(at, ","), e->correlation);
     put(p, PUT(at, "]"));

@@ -1,5 +1,6 @@
 /* report_state.h: the state of the report's writer. report.c writes events as they are delivered, report_text.c
- * the JSON at the end, and report_gpu.c the sections of GPUs. Only they use this.
+ * the JSON at the end, report_operators.c its part about operators and steps, and report_gpu.c the sections of
+ * GPUs. Only they use this.
  *
  * A section of the page is gzip of: blocks of events, each "size thread bytes"; a 0; then JSON. Numbers are
  * varints. docs/report.md describes the content of an event and of the JSON. */
@@ -10,6 +11,7 @@
 #include "writers/encode/escaped_strings.h"
 #include "writers/encode/gzip_base64.h"
 #include "writers/format/nested_frames.h"
+#include "writers/operators/step_finder.h"
 
 typedef struct kpti_report_track {
     char *events; /* not written yet */
@@ -32,7 +34,12 @@ typedef struct kpti_report {
     kpti_fragments threads; /* as JSON: names and ids */
     kpti_report_track *track_states;
     uint32_t track_capacity;
-    char *text; /* buffer of report_text.c */
+    uint8_t *name_kinds; /* by name; empty if there are no operators and no annotations */
+    uint32_t name_kind_capacity;
+    kpti_fragments forwards; /* functions of forward operators, as JSON */
+    kpti_u64_map forward_of; /* by text: number of a forward function */
+    kpti_step_finder steps;
+    char *text; /* buffer of the JSON's writers */
     char *head; /* JSON that is known at the beginning */
     size_t head_bytes;
 } kpti_report;

@@ -63,18 +63,17 @@ kpt_status kpti_report_thread(kpti_report *w, const kpt_thread *thread)
 
 /* --- the JSON at the end ---------------------------------------------------------------------- */
 
-static void put(kpti_report *w, const char *end)
+void kpti_report_put(kpti_report *w, const char *end)
 {
     kpti_packed_put(&w->packed, w->text, (size_t)(end - w->text));
 }
 
-static void put_literal(kpti_report *w, const char *text)
+void kpti_report_put_literal(kpti_report *w, const char *text)
 {
     kpti_packed_put(&w->packed, text, strlen(text));
 }
 
-/* Writes a time since the first activity, so that a double can hold it. Never overflows. */
-static char *put_time(const kpti_report *w, char *at, int64_t ns)
+char *kpti_report_put_time(const kpti_report *w, char *at, int64_t ns)
 {
     int64_t first_ns = w->base.first_ns == INT64_MAX ? 0 : w->base.first_ns;
     return kpti_put_i64(at, (int64_t)((uint64_t)ns - (uint64_t)first_ns));
@@ -83,35 +82,35 @@ static char *put_time(const kpti_report *w, char *at, int64_t ns)
 static void put_names(kpti_report *w)
 {
     const char *comma = "";
-    put_literal(w, ",\"names\":[");
+    kpti_report_put_literal(w, ",\"names\":[");
     for (uint32_t i = 0; i < w->names.capacity; i++) {
         if (!w->names.items[i].text) continue;
-        put_literal(w, comma);
+        kpti_report_put_literal(w, comma);
         kpti_packed_put(&w->packed, w->names.items[i].text, w->names.items[i].size);
         comma = ",\n";
     }
-    put_literal(w, "]");
+    kpti_report_put_literal(w, "]");
 }
 
 static void put_tracks(kpti_report *w)
 {
     static const kpti_fragment unknown = {"\"name\":\"unknown\"", 16, 0};
     const char *comma = "{";
-    put_literal(w, ",\"tracks\":[");
+    kpti_report_put_literal(w, ",\"tracks\":[");
     for (uint32_t i = 0; i < w->track_capacity; i++) {
         const kpti_report_track *l = &w->track_states[i];
         kpti_fragment thread = kpti_fragments_get(&w->threads, i, unknown);
         char *at;
         if (!l->capacity) continue;
-        put_literal(w, comma);
+        kpti_report_put_literal(w, comma);
         kpti_packed_put(&w->packed, thread.text, thread.size);
         at = kpti_put_u64(PUT(w->text, ",\"id\":"), i);
         at = kpti_put_u64(PUT(at, ",\"spans\":"), l->frames);
-        at = put_time(w, PUT(at, ",\"start\":"), l->start_ns);
-        put(w, PUT(at, "}"));
+        at = kpti_report_put_time(w, PUT(at, ",\"start\":"), l->start_ns);
+        kpti_report_put(w, PUT(at, "}"));
         comma = ",\n{";
     }
-    put_literal(w, "]");
+    kpti_report_put_literal(w, "]");
 }
 
 /* Writes [number, name, arguments as a text of JSON, value, flow]. Ends with a known begin are left out. */
@@ -119,20 +118,20 @@ static void put_notes(kpti_report *w)
 {
     const kpti_notes *notes = w->base.notes;
     const char *comma = "[";
-    put_literal(w, ",\"notes\":[");
+    kpti_report_put_literal(w, ",\"notes\":[");
     for (uint32_t i = 0; i < notes->count; i++) {
         uint32_t number = kpti_notes_first(notes) + i;
         const kpti_note *note = kpti_notes_get(notes, number);
         char *at;
         if (note->what == KPTI_NOTE_END && kpti_notes_get(notes, note->partner)) continue;
-        put_literal(w, comma);
+        kpti_report_put_literal(w, comma);
         at = kpti_chrome_escape(PUT(kpti_put_u64(w->text, number), ",\""), note->name);
         at = PUT(kpti_chrome_escape(PUT(at, "\",\""), note->args), "\",");
         at = PUT(kpti_put_double(at, note->value), ",\"");
-        put(w, PUT(kpti_put_u64(at, note->flow), "\"]"));
+        kpti_report_put(w, PUT(kpti_put_u64(at, note->flow), "\"]"));
         comma = ",\n[";
     }
-    put_literal(w, "]");
+    kpti_report_put_literal(w, "]");
 }
 
 /* Writes the notes beside the calls: [note, what, start, end, thread at the start, thread at the end, flags]. */
@@ -141,22 +140,22 @@ static void put_loose(kpti_report *w)
     const char *comma = "[";
     uint32_t number = 0;
     kpti_loose loose;
-    put_literal(w, ",\"loose\":[");
+    kpti_report_put_literal(w, ",\"loose\":[");
     while (kpti_spans_next(&w->frames.spans, &w->base, &number, &loose)) {
         uint32_t flags = (loose.began_before ? KPT_ACTIVITY_BEGAN_BEFORE : 0U) |
                          (loose.stopped ? KPT_ACTIVITY_ENDED_BY_STOP : 0U);
         char *at;
-        put_literal(w, comma);
+        kpti_report_put_literal(w, comma);
         at = PUT(kpti_put_u64(w->text, loose.number), ",");
         at = PUT(kpti_put_u64(at, loose.note->what), ",");
-        at = PUT(put_time(w, at, loose.start_ns), ",");
-        at = PUT(put_time(w, at, loose.end_ns), ",");
+        at = PUT(kpti_report_put_time(w, at, loose.start_ns), ",");
+        at = PUT(kpti_report_put_time(w, at, loose.end_ns), ",");
         at = PUT(kpti_put_u64(at, loose.start_tid), ",");
         at = PUT(kpti_put_u64(at, loose.end_tid), ",");
-        put(w, PUT(kpti_put_u64(at, flags), "]"));
+        kpti_report_put(w, PUT(kpti_put_u64(at, flags), "]"));
         comma = ",\n[";
     }
-    put_literal(w, "]");
+    kpti_report_put_literal(w, "]");
 }
 
 void kpti_report_put_text(kpti_report *w, const kpt_stats *stats)
@@ -165,12 +164,11 @@ void kpti_report_put_text(kpti_report *w, const kpt_stats *stats)
     char *at;
     kpti_packed_put(&w->packed, w->head, w->head_bytes);
     at = kpti_put_i64(PUT(w->text, ",\"first_ns\":\""), is_empty ? 0 : w->base.first_ns);
-    at = put_time(w, PUT(at, "\",\"end\":"), is_empty ? 0 : w->base.last_ns);
+    at = kpti_report_put_time(w, PUT(at, "\",\"end\":"), is_empty ? 0 : w->base.last_ns);
     at = kpti_put_u64(PUT(at, ",\"stats\":{\"calls\":"), w->base.calls);
-    put(w, PUT(kpti_put_stats(at, stats), "}"));
+    kpti_report_put(w, PUT(kpti_put_stats(at, stats), "}"));
     put_names(w);
     put_tracks(w);
     put_notes(w);
     put_loose(w);
-    put_literal(w, "}");
 }

@@ -1,5 +1,6 @@
 /* report_test.cc: the data of a report; its page is tested in a browser (tests/report). */
 #include "tests/fixtures/batches/writing.h"
+#include "tests/fixtures/mock_host/mock_host.h"
 
 namespace
 {
@@ -164,6 +165,153 @@ TEST_F(Report, ResumesOfTasksAreCalls)
                          {"Task-1", 1100}, {"Task-2", 1300}, {"Task-1", 1500}}));
     EXPECT_EQ(trace.text["notes"].items[0].items[2].text, "handle");
     EXPECT_TRUE(trace.text["loose"].items.empty());
+}
+
+std::vector<std::string> texts_of(const json &list)
+{
+    std::vector<std::string> texts;
+    for (const json &item : list.items)
+        texts.push_back(item.text);
+    return texts;
+}
+
+TEST_F(Report, NamesOfOperatorsAndAnnotationsAreToldApart)
+{
+    tape t;
+    uint32_t f = t.name("f"), op = t.name("aten::mul"), user = t.name("mine"),
+             detach = t.name("detach"), main = t.thread("Main");
+    t.begin_range(main, user, 1, 1000);
+    t.enter(main, f, 1100);
+    t.enter_operator(main, op, 1200);
+    t.leave(main, 1300);
+    t.leave(main, 1400);
+    t.end_range(main, 1, 1500);
+    t.begin_range(main, detach, 2, 1600); /* an operator that the host names by a text */
+    t.calls.back().value1 = KPT_SCOPE_FUNCTION;
+    t.end_range(main, 2, 1700);
+    report_trace trace = report(t);
+    EXPECT_EQ(texts_of(trace.text["operators"]), (std::vector<std::string>{"1", "3"}));
+    EXPECT_EQ(texts_of(trace.text["annotations"]), (std::vector<std::string>{"2"}));
+    EXPECT_TRUE(trace.text["forwards"].items.empty());
+}
+
+TEST_F(Report, ATraceWithoutOperatorsAndStepsSaysNothingAboutThem)
+{
+    tape t = tape::random(1, 2, 40);
+    report_trace trace = report(t);
+    for (const char *member : {"operators", "annotations", "forwards", "steps"})
+        EXPECT_FALSE(trace.text.has(member)) << member;
+}
+
+TEST_F(Report, BackwardWorkHasTheFunctionOfItsForwardOperator)
+{
+    const kpti_heap heap = {};
+    tape t;
+    uint32_t f = t.name("train.py(12): \"loss\"", "train.py", 12), op = t.name("aten::mul"),
+             node = t.name("MulBackward0"), lost = t.name("LostBackward0"), main = t.thread("Main"),
+             engine = t.thread("autograd");
+    t.enter(main, f, 1000);
+    t.enter_operator(main, op, 1100, 8);
+    t.leave(main, 1200);
+    t.leave(main, 2000);
+    t.enter_operator(engine, node, 3000, 8, tape::host_number(main));
+    t.leave(engine, 3500);
+    t.enter_operator(engine, node, 3600, 8, tape::host_number(main));
+    t.leave(engine, 3700);
+    t.enter_operator(engine, lost, 4000, 9, tape::host_number(main));
+    t.leave(engine, 4500);
+    parcel delivered = t.delivery(KPT_ORDER_TIME);
+    kpti_operator_walk walk;
+    kpti_operator_walk_init(&walk, &heap, nullptr, nullptr);
+    ASSERT_EQ(kpti_operator_walk_batch(&walk, delivered.batch()), KPT_OK);
+    options.operators = &walk;
+    report_trace trace = report(t);
+    kpti_operator_walk_free(&walk);
+    EXPECT_EQ(trace.calls, t.expected());
+    EXPECT_EQ(texts_of(trace.text["forwards"]),
+              (std::vector<std::string>{"train.py(12): \"loss\""}));
+    EXPECT_EQ(trace.more["MulBackward0"].forward, "train.py(12): \"loss\"");
+    EXPECT_EQ(trace.more["LostBackward0"].forward, "(not recorded)");
+    EXPECT_EQ(trace.more.count("aten::mul"), 0u);
+}
+
+TEST_F(Report, EveryAllocationForOperatorsAndStepsMayFail)
+{
+    const kpti_heap plain = {};
+    tape t;
+    uint32_t main = t.thread("Main");
+    for (uint32_t i = 0; i < 100; i++) {
+        const int64_t ns = 1000 * (i + 1);
+        t.begin_range(main, t.name("ProfilerStep#" + std::to_string(i)), i, ns);
+        t.enter(main, t.name("f" + std::to_string(i), "f.py", i + 1), ns + 100);
+        t.enter_operator(main, t.name("op" + std::to_string(i)), ns + 200, i + 1);
+        t.leave(main, ns + 300);
+        t.leave(main, ns + 400);
+        t.enter_operator(main, t.name("node" + std::to_string(i)), ns + 500, i + 1,
+                         tape::host_number(main));
+        t.leave(main, ns + 600);
+        t.end_range(main, i, ns + 700);
+    }
+    parcel delivered = t.delivery(KPT_ORDER_TIME);
+    kpti_operator_walk walk;
+    kpti_operator_walk_init(&walk, &plain, nullptr, nullptr);
+    ASSERT_EQ(kpti_operator_walk_batch(&walk, delivered.batch()), KPT_OK);
+    options.operators = &walk;
+    kpt_status status = KPT_E_MEMORY;
+    uint64_t nth = 1;
+    for (; status != KPT_OK && nth < 1000; nth++) {
+        auto host = std::make_unique<mock_host>();
+        mock_host_init(host.get(), "test");
+        host->fail_alloc_at = nth;
+        options.heap = {host.get(), host->table.alloc, host->table.dealloc};
+        kpti_writer *writer = nullptr;
+        status = kpti_writer_open(&kpti_format_report, path("t.html").c_str(), &options, &writer,
+                                  &result);
+        if (status == KPT_OK)
+            status = kpti_writer_close(writer, kpti_writer_batch(writer, delivered.batch()),
+                                       nullptr, &result);
+        EXPECT_TRUE(status == KPT_OK || status == KPT_E_MEMORY) << nth;
+        EXPECT_EQ(host->live_blocks, 0u) << nth;
+        EXPECT_EQ(host->bad_frees, 0u) << nth;
+    }
+    kpti_operator_walk_free(&walk);
+    EXPECT_EQ(status, KPT_OK);
+    EXPECT_GT(nth, 15u);
+    report_trace trace(content("t.html"));
+    EXPECT_EQ(trace.text["steps"].items.size(), 100u);
+    EXPECT_EQ(trace.text["forwards"].items.size(), 100u);
+    EXPECT_EQ(trace.more["node99"].forward, "f99");
+}
+
+TEST_F(Report, StepsAreThere)
+{
+    tape t;
+    uint32_t f = t.name("f"), main = t.thread("Main");
+    t.enter(main, f, 1000);
+    for (uint64_t i = 0; i < 3; i++) {
+        t.begin_range(main, t.name("ProfilerStep#" + std::to_string(7 + i)), i,
+                      1100 + 100 * static_cast<int64_t>(i));
+        t.end_range(main, i, 1200 + 100 * static_cast<int64_t>(i));
+    }
+    t.leave(main, 2000);
+    const std::vector<json> steps = report(t).text["steps"].items;
+    ASSERT_EQ(steps.size(), 3u);
+    EXPECT_EQ(texts_of(steps[1]),
+              (std::vector<std::string>{"200", "300", "8", "ProfilerStep#8", "0", "0"}));
+}
+
+/* The parts of a call that was cut are flagged, so that the page counts the call once. */
+TEST_F(Report, FurtherPartsOfACallAreFlagged)
+{
+    tape t;
+    uint32_t f = t.name("f"), g = t.name("g"), main = t.thread("Main");
+    t.enter(main, f, 1000);
+    t.leave(main, 1100);
+    t.enter(main, g, 1100).flags = KPT_ACTIVITY_CONTINUED;
+    t.leave(main, 1200);
+    report_trace trace = report(t);
+    EXPECT_EQ(trace.more["g"].flags, static_cast<uint64_t>(KPT_ACTIVITY_CONTINUED));
+    EXPECT_EQ(trace.more.count("f"), 0u);
 }
 
 /* A thread's events are written in blocks: none is lost, and none is written twice. */

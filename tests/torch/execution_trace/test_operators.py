@@ -12,6 +12,7 @@ import unittest
 
 import kpytrace
 import torch
+from kpytrace._api import native
 from kpytrace.torch import ExecutionTraceObserver
 
 MODEL = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 8))
@@ -187,6 +188,24 @@ class Operators(unittest.TestCase):
         self.assertEqual(found["aten::gelu"], 2)
         with open(path) as file:
             self.assertIn("aten::cumsum", {node["name"] for node in json.load(file)["nodes"]})
+
+    def test_steps_are_found(self):
+        optimizer = torch.optim.SGD(MODEL.parameters(), 0.1)
+        path = os.path.join(self.folder, "steps.kpt")
+        trace = self.start()
+        for _ in range(3):
+            step()
+            optimizer.step()
+        trace.stop()
+        trace.write(path)
+        standalone = native.standalone
+        handle, _, _ = standalone.open(native.load(), path, False)
+        steps = standalone.steps(handle)
+        standalone.close(handle)
+        self.assertEqual([(number, name) for _, _, number, name in steps],
+                         [(i, "Optimizer.step#SGD.step") for i in range(3)])
+        for (_, end, *_), (start, *_) in zip(steps, steps[1:]):
+            self.assertEqual(end, start)
 
     def test_threads(self):
         """Traces begin and end while other threads are in operators."""

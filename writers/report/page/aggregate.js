@@ -50,10 +50,15 @@ class Tree {
 function callTree(tracks) {
   const tree = new Tree();
   for (const track of tracks) {
-    const nodes = new Uint32Array(track.count);
+    const nodes = new Uint32Array(track.count), {nameOf, own, shownParent, hidden} = track;
     for (let i = 0; i < track.count; i++) {
-      nodes[i] = tree.child(track.parent[i] < 0 ? 0 : nodes[track.parent[i]], track.nameOf[i]);
-      tree.add(nodes[i], track.own[i], 1);
+      const around = shownParent[i] < 0 ? 0 : nodes[shownParent[i]];
+      if (hidden?.[nameOf[i]]) { // its time is that of the call around it
+        if (around) tree.add(around, own[i], 0);
+        continue;
+      }
+      nodes[i] = tree.child(around, nameOf[i]);
+      tree.add(nodes[i], own[i], 1);
     }
   }
   return tree.finish();
@@ -61,12 +66,12 @@ function callTree(tracks) {
 
 /* Returns a row for each function that ran between two times, with the part of its calls between them: {name,
  * calls, own, total, longest, track, span}. In recursion only the outermost call counts for the total. span is
- * the longest call. */
+ * the longest call. The parts of a call that was cut count once. */
 function topRows(model, tracks, from = -Infinity, to = Infinity) {
   const rows = new Array(model.names.length);
   const active = new Uint32Array(model.names.length);
   for (const track of tracks) {
-    const {start, end, nameOf, depth, parent} = track;
+    const {start, end, nameOf, depth, parent, shownParent, hidden} = track, {flags} = track.more;
     const stack = [];
     for (let i = 0; i < track.count; i++) {
       const level = parent[i] < 0 ? 0 : depth[i]; // overlapping spans in rows are not nested
@@ -74,13 +79,13 @@ function topRows(model, tracks, from = -Infinity, to = Infinity) {
       const name = nameOf[i];
       const isOuter = !active[name]++;
       stack.push(name);
-      if (end[i] <= from && start[i] < from || start[i] >= to) continue;
+      if (hidden?.[name] || end[i] <= from && start[i] < from || start[i] >= to) continue;
       const took = Math.min(end[i], to) - Math.max(start[i], from);
       const row = rows[name] ??= {name, calls: 0, own: 0, total: 0, longest: -1, track, span: i};
-      row.calls++;
+      if (!flags || !(flags[i] & CONTINUED)) row.calls++;
       row.own += took;
       if (isOuter) row.total += took;
-      if (parent[i] >= 0 && rows[nameOf[parent[i]]]) rows[nameOf[parent[i]]].own -= took;
+      if (shownParent[i] >= 0 && rows[nameOf[shownParent[i]]]) rows[nameOf[shownParent[i]]].own -= took;
       if (took > row.longest) Object.assign(row, {longest: took, track, span: i});
     }
     while (stack.length) active[stack.pop()]--;

@@ -3,7 +3,7 @@
  * JSON). */
 
 const CLOSE = 0, CALL = 1, SPAN = 2, MARK = 3, COUNTER = 4, CLOSE_MORE = 5, CALL_MORE = 6, TASK = 7;
-const IS_COLLECTION = 1 << 8;
+const IS_COLLECTION = 1 << 8, HAS_FORWARD = 1 << 9;
 const NOTE_MARK = 1, NOTE_COUNTER = 4;
 
 async function unpack(section) {
@@ -83,7 +83,12 @@ class TraceSection {
     this.counters = new Map();
     this.names = [];
     this.notes = [];
-    for (const [number, text, file, line] of json.names) this.names[number] = model.name(text, file, line, file ? 'python' : 'c');
+    const kinds = new Map();
+    for (const number of json.operators ?? []) kinds.set(number, 'operator');
+    for (const number of json.annotations ?? []) kinds.set(number, 'annotation');
+    for (const [number, text, file, line] of json.names)
+      this.names[number] = model.name(text, file, line, kinds.get(number) ?? (file ? 'python' : 'c'));
+    this.forwards = [0, ...['(not recorded)', ...json.forwards ?? []].map((text) => model.forwards.push(visible(text)))];
     for (const [number, name, args, value, flow] of json.notes) this.notes[number] = model.addNote(name, args, value, flow);
     this.unknown = model.name('unknown', '', 0, 'c');
     const process = visible(`${json.process} ${json.pid}`), {owner} = this;
@@ -99,6 +104,8 @@ class TraceSection {
     const tracks = [...decoders.values()].map((decoder) => decoder.track.finish());
     for (const isThread of [true, false])
       for (const track of tracks) if ((track.group.name === THREADS) === isThread) model.tracks.push(track);
+    for (const [start, end, number, name, thread, flags] of json.steps ?? [])
+      model.steps.push({start: start + offset, end: end + offset, number, name: visible(name), track: decoders.get(thread)?.track, owner, flags});
     this.loose(process);
     for (const [name, values] of this.counters) model.addCounter({process, owner, name: 'Counters'}, name, values);
     addTasks(model, {process, owner}, this.resumes);
@@ -125,7 +132,9 @@ class TraceSection {
         if (what === CALL_MORE) {
           const span = decoder.push(names[number] ?? this.unknown);
           track.column('line', span, reader.varint());
-          track.column('flags', span, reader.varint());
+          const flags = reader.varint();
+          track.column('flags', span, flags % IS_COLLECTION);
+          if (flags >= HAS_FORWARD) track.column('forward', span, this.forwards[reader.varint()] ?? 0);
         } else if (what === SPAN) {
           const note = this.notes[number];
           track.column('note', decoder.push(this.spanName(note)), note);
@@ -220,5 +229,5 @@ async function readSections() {
   const firsts = parts.map((part) => BigInt(part.json.first_ns));
   const first = firsts.reduce((a, b) => (b < a ? b : a), firsts[0] ?? 0n);
   parts.forEach((part, i) => part.decode(Number(firsts[i] - first)));
-  return model;
+  return model.finish();
 }

@@ -68,17 +68,19 @@ function taskRows(model, track, span) {
 }
 
 function spanDetails(model, track, span, links, select) {
-  const {text, file, line} = model.names[track.nameOf[span]];
+  const {text, file, line, kind} = model.names[track.nameOf[span]];
   const took = track.end[span] - track.start[span];
   const rows = [['duration', showTime(took)], ['own time', `${showTime(track.own[span])}, ${(100 * track.own[span] / (took || 1)).toFixed(1)} %`],
                 ['start', showTime(track.start[span])], ['track', `${track.group.name}: ${track.name}`]];
+  if (kind === 'operator' || kind === 'annotation') rows.unshift(['kind', kind]);
+  if (forwardOf(model, track, span)) rows.push(['forward at', forwardOf(model, track, span)]);
   if (file) rows.push(['file', `${file}:${line}`]);
   if (track.get('line', span)) rows.push(['resumed at line', String(track.get('line', span))]);
   for (const [flag, what] of FLAGS) if (track.get('flags', span) & flag) rows.push(['note', what]);
   const collection = track.collections.get(span);
   if (collection) rows.push(['generation', String(collection[0])], ['collected', showCount(collection[1])], ['uncollectable', showCount(collection[2])]);
   rows.push(...taskRows(model, track, span), ...noteRows(model.note(track.get('note', span))), ...linkRows(model, links, select));
-  const parent = track.parent[span];
+  const parent = track.shownParent[span];
   if (parent >= 0) rows.push(['called by', model.names[track.nameOf[parent]].text, () => select({track, span: parent})]);
   showDetails(text, rows);
 }
@@ -95,8 +97,8 @@ function rangeDetails(model, [from, to], chosen) {
 }
 
 function frameDetails(flame, node) {
-  const {text, file, line} = flame.nameOf(node), {tree} = flame;
-  const rows = [['total', `${flame.show(tree.total[node])}, ${flame.share(node)}`], ['own', flame.show(tree.own[node])]];
+  const {text, file, line, kind} = flame.nameOf(node), {tree} = flame;
+  const rows = [...(kind === 'operator' || kind === 'annotation' ? [['kind', kind]] : []), ['total', `${flame.show(tree.total[node])}, ${flame.share(node)}`], ['own', flame.show(tree.own[node])]];
   if (tree.calls[node]) rows.push([flame.show === showTime ? 'calls' : 'blocks', showCount(tree.calls[node])]);
   if (file) rows.push(['file', `${file}:${line}`]);
   showDetails(text, rows);

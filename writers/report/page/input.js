@@ -111,8 +111,13 @@ class Pointer {
     const hit = this.timeline.hit(event.offsetX, event.offsetY);
     this.timeline.canvas.style.cursor = hit.track ? 'pointer' : 'default';
     if (hit.mark) showTip(event, model.note(hit.mark.note).name, `mark at ${showTime(hit.mark.at)}`);
-    else if (hit.track) showTip(event, model.names[hit.track.nameOf[hit.span]].text, showTime(hit.track.end[hit.span] - hit.track.start[hit.span]));
+    else if (hit.track) this.spanTip(event, model.names[hit.track.nameOf[hit.span]], hit);
     else showTip(null);
+  }
+
+  spanTip(event, {text, kind}, {track, span}) {
+    const took = showTime(track.end[span] - track.start[span]);
+    showTip(event, text, kind === 'operator' || kind === 'annotation' ? `${kind}, ${took}` : took);
   }
 
   /* The browser handles a wheel without keys, which scrolls. */

@@ -106,14 +106,21 @@ class Links {
       link('started on the GPU', i ? '' : key, end, calls.start[span], this.start(end)));
   }
 
+  /* Returns the innermost span of a thread at a time, or -1. */
+  around(thread, time) {
+    let around = firstWhere(0, thread.count, (i) => thread.start[i] > time) - 1;
+    while (around >= 0 && thread.end[around] < time) around = thread.parent[around];
+    return around;
+  }
+
   /* Returns a link to the innermost Python call around a CUDA call. AT: the time of the arrow's end at the
    * selection. */
   caller(calls, span, at, key) {
     const thread = this.threads.get(`${calls.group.owner} ${calls.tid}`);
     const time = calls.start[span];
     if (!thread) return [];
-    let around = firstWhere(0, thread.count, (i) => thread.start[i] > time) - 1;
-    while (around >= 0 && thread.end[around] < time) around = thread.parent[around];
+    let around = this.around(thread, time);
+    if (around >= 0 && thread.hidden?.[thread.nameOf[around]]) around = thread.shownParent[around];
     return around < 0 ? [] : [link('called by', key, {track: thread, span: around}, at, time, true)];
   }
 

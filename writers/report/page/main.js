@@ -3,7 +3,7 @@
 
 const byId = (id) => document.getElementById(id);
 const MAX_CHOICES = 1000; // of tracks; a longer list is not usable
-const TABS = {timeline: 'timeline', flame: 'flame', top: 'top', memory: 'memory', notes: 'notes-tab'};
+const TABS = {timeline: 'timeline', flame: 'flame', top: 'top', operators: 'operators', steps: 'steps', memory: 'memory', notes: 'notes-tab'};
 
 class Page {
   constructor(model) {
@@ -11,8 +11,11 @@ class Page {
     this.search = new Search(model);
     this.tab = null;
     this.hasTrace = model.tracks.length + model.sections.length > 0;
-    const available = this.hasTrace ? ['timeline', 'flame', 'top', 'notes'] : [];
-    if (model.memories.length) available.splice(3, 0, 'memory');
+    const available = this.hasTrace ? ['timeline', 'flame', 'top'] : [];
+    if (model.kinds) available.push('operators');
+    if (model.steps.length) available.push('steps');
+    if (model.memories.length) available.push('memory');
+    if (this.hasTrace) available.push('notes');
     for (const button of byId('tabs').children) {
       button.hidden = !available.includes(button.dataset.tab);
       button.onclick = () => this.show(button.dataset.tab);
@@ -35,7 +38,7 @@ class Page {
     this.minimap = new Minimap(this.timeline);
     this.flame = new Flame(byId('flame-rows'), showTime, (node) => this.tellFrame(this.flame, node));
     this.top = new TopTable(byId('top-table'), model, (row) => this.showRow(row));
-    for (const id of ['flame-scope', 'top-scope']) {
+    for (const id of ['flame-scope', 'top-scope', 'operators-scope']) {
       byId(id).append(new Option('All threads', -1));
       model.tracks.slice(0, MAX_CHOICES).forEach((track, i) => {
         if (track.count && !track.isTask) byId(id).append(new Option(track.name, i));
@@ -44,6 +47,8 @@ class Page {
     }
     byId('flame-reset').onclick = () => this.flame.zoom(0);
     byId('more').onclick = () => { this.top.showMore(); this.tellTop(); };
+    if (model.kinds) this.beginOperators();
+    if (model.steps.length) this.beginSteps();
     const warnings = showNotes(model, (found) => this.showSpan(found));
     if (warnings) byId('tabs').querySelector('[data-tab=notes]').append(element('span', '!', {className: 'badge', title: 'calls or events are missing'}));
   }
@@ -55,8 +60,8 @@ class Page {
 
   /* Sets the thread of the flame graph and of the table. Each is recomputed when its tab is shown. */
   setScope(value) {
-    byId('flame-scope').value = byId('top-scope').value = value;
-    this.stale = {flame: true, top: true};
+    byId('flame-scope').value = byId('top-scope').value = byId('operators-scope').value = value;
+    this.stale = {flame: true, top: true, operators: true};
     this.refresh();
   }
 
@@ -69,6 +74,13 @@ class Page {
       this.top.set(topRows(this.model, this.scope));
       this.stale.top = false;
       this.tellTop();
+    } else if (this.tab === 'operators' && this.stale.operators) {
+      this.operators.set(operatorRows(this.model, this.links, this.scope));
+      this.stale.operators = false;
+      this.tellOperators();
+    } else if (this.tab === 'steps' && !this.steps.rows.length) {
+      this.steps.set(stepRows(this.model));
+      this.tellSteps();
     }
   }
 
@@ -94,6 +106,7 @@ class Page {
 
   showSpan(found) {
     this.show('timeline');
+    if (found.span !== undefined && found.track.hidden?.[found.track.nameOf[found.span]]) this.setOperators(true);
     this.select(found);
     this.timeline.reveal(found);
   }
@@ -108,6 +121,57 @@ class Page {
   tellFrame(flame, node) {
     if (node) frameDetails(flame, node);
     else hideDetails();
+  }
+
+  /* --- operators and steps --- */
+
+  beginOperators() {
+    this.operators = new OperatorTable(byId('operators-table'), this.model, (row) => this.showRow(row));
+    byId('operators-more').onclick = () => { this.operators.showMore(); this.tellOperators(); };
+    byId('operators-switch').hidden = false;
+    byId('operators-switch').onclick = () => this.setOperators(this.model.hidesOperators);
+    // The address keeps the choice.
+    const isOn = () => new URLSearchParams(location.hash.slice(1)).get('operators') !== 'off';
+    window.addEventListener('hashchange', () => this.setOperators(isOn()));
+    this.stale = {flame: true, top: true, operators: true};
+    this.setOperators(isOn());
+  }
+
+  /* Shows or hides the layer of operators. */
+  setOperators(isOn) {
+    byId('operators-switch').setAttribute('aria-pressed', isOn);
+    byId('operators-switch').textContent = isOn ? 'operators on' : 'operators off';
+    if (this.model.hidesOperators === !isOn) return;
+    this.model.hideOperators(!isOn);
+    location.replace(isOn ? '#' : '#operators=off');
+    const {selected} = this.timeline;
+    if (selected?.track.hidden?.[selected.track.nameOf[selected.span]]) this.select(null);
+    this.timeline.layOut();
+    this.find();
+    this.setScope(byId('top-scope').value);
+    this.redraw();
+  }
+
+  tellOperators() {
+    byId('operators-text').textContent = `${showCount(this.operators.shown.length)} operators and annotations`;
+    byId('operators-more').hidden = !this.operators.hidden;
+  }
+
+  beginSteps() {
+    this.steps = new StepTable(byId('steps-table'), this.model, (row) => this.showStep(row.step));
+    byId('steps-more').onclick = () => { this.steps.showMore(); this.tellSteps(); };
+  }
+
+  tellSteps() {
+    byId('steps-text').textContent = this.steps.summary;
+    byId('steps-more').hidden = !this.steps.hidden;
+  }
+
+  /* Fits a step into the timeline. */
+  showStep({start, end, track}) {
+    this.show('timeline');
+    this.select(null);
+    this.timeline.showRange(start, end, track);
   }
 
   /* --- memory --- */
@@ -161,6 +225,10 @@ class Page {
       this.flame.highlight(this.search.is);
       this.top.filter(this.search.is);
       this.tellTop();
+      if (this.operators) {
+        this.operators.filter(this.search.is);
+        this.tellOperators();
+      }
       this.timeline.change();
       byId('found').textContent = this.search.text ? `${showCount(this.search.count)} found` : '';
     }
@@ -202,13 +270,14 @@ class Page {
 
   beginControls() {
     const dark = matchMedia('(prefers-color-scheme: dark)');
-    this.stale = {flame: true, top: true};
+    this.stale = {flame: true, top: true, operators: true};
     this.setDark(dark.matches);
     dark.onchange = () => this.setDark(dark.matches);
     const commands = {
       f: () => this.fit(), t: () => this.setDark(!this.isDark), '?': () => byId('help').showModal(),
       '/': () => byId('search').select(), Escape: () => this.escape(),
       g: () => this.follow('g'), n: () => this.follow('n'), p: () => this.follow('p'),
+      o: () => this.operators && this.setOperators(this.model.hidesOperators),
     };
     this.available.forEach((tab, i) => { commands[i + 1] = () => this.show(tab); });
     const keys = new Keys(this.timeline, () => this.tab === 'timeline', commands);

@@ -17,18 +17,20 @@ class Minimap {
   /* Returns the depth of a track at each pixel, as a fraction of its maximum depth. */
   depths(track, width, from, scale) {
     const deep = new Float32Array(width);
+    const {hidden, nameOf, rowOf} = track;
     for (let i = 0; i < track.count; i++) {
+      if (hidden !== null && hidden[nameOf[i]]) continue;
       const first = Math.max(0, Math.floor((track.start[i] - from) * scale));
       const last = Math.min(width - 1, Math.floor((track.end[i] - from) * scale));
-      const share = (track.depth[i] + 1) / track.rows;
+      const share = (rowOf[i] + 1) / track.rows;
       for (let x = first; x <= last; x++) if (deep[x] < share) deep[x] = share;
     }
     return deep;
   }
 
-  /* Draws the background, once for each size and theme. */
+  /* Draws the background, once for each size, theme and choice of layers. */
   background(width, height) {
-    const key = `${width} ${height} ${window.devicePixelRatio} ${theme.back}`;
+    const key = `${width} ${height} ${window.devicePixelRatio} ${theme.back} ${this.timeline.model.hidesOperators}`;
     if (this.key === key) return this.image;
     const tracks = this.timeline.model.tracks.filter((track) => track.count && !track.isTask).slice(0, MAX_BANDS);
     const [from, to] = this.timeline.bounds;

@@ -3,9 +3,13 @@
  * are nanoseconds since the first time of all sections. */
 
 const FLAGS = [[1, 'began before the trace'], [2, 'still open when the trace ended'], [4, 'cut so that calls nest'],
-               [8, 'start or end inferred']];
+               [8, 'start or end inferred'], [64, 'a further part of a call that was cut']];
+const CONTINUED = 64;
+
+const OPERATOR = 1, ANNOTATION = 2; // kinds of names, beside calls and spans
 
 const THREADS = 'Threads'; // the first group
+const STREAMS = 'streams'; // the group of a GPU's work
 
 /* Control characters, and characters that are invisible or change the direction of text. Joiners are not
  * included: emoji and some scripts need them. */
@@ -28,11 +32,12 @@ class Track {
     this.nameOf = new Uint32Array(count);
     this.depth = new Uint32Array(count);
     this.parent = new Int32Array(count); // -1: no parent
-    this.more = {}; // columns that few tracks have: line, flags, note, task, thread, call
+    this.more = {}; // columns that few tracks have: line, flags, note, task, thread, call, forward
     this.collections = new Map(); // by span: [generation, collected, uncollectable]
     this.marks = []; // {at, note}, in time order
     this.values = null; // for a counter: [time, value] in time order, between low and high
-    this.rows = 0;
+    this.deepest = 0;
+    this.hasOperators = false; // or annotations
     this.folded = false;
     this.tid = 0; // id of the thread, also for its CUDA calls
     this.isCalls = false; // the spans are CUDA calls
@@ -57,7 +62,7 @@ class Track {
     this.nameOf[span] = name;
     this.depth[span] = depth;
     this.parent[span] = parent;
-    if (depth >= this.rows) this.rows = depth + 1;
+    if (depth >= this.deepest) this.deepest = depth + 1;
     return span;
   }
 
@@ -68,22 +73,50 @@ class Track {
     if (this.parent[span] >= 0) this.own[this.parent[span]] -= took;
   }
 
-  /* Called after the last span: sorts the spans by row, so that visible spans are found by binary search. */
+  /* Called after the last span. */
   finish() {
-    this.rowAt = new Uint32Array(this.rows + 1);
-    this.rowItems = new Uint32Array(this.count);
-    for (let i = 0; i < this.count; i++) this.rowAt[this.depth[i] + 1]++;
-    for (let row = 0; row < this.rows; row++) this.rowAt[row + 1] += this.rowAt[row];
-    const next = this.rowAt.slice();
-    for (let i = 0; i < this.count; i++) this.rowItems[next[this.depth[i]]++] = i;
+    return this.layOut(null);
+  }
+
+  /* Sorts the spans by row, so that visible spans are found by binary search. HIDDEN: by name, whether its spans
+   * are left out; what is inside them moves up. null: none is left out. */
+  layOut(hidden) {
+    this.hidden = hidden;
+    this.rowOf = this.depth; // by span
+    this.shownParent = this.parent; // the innermost span around it that is not left out
+    this.rows = this.deepest;
+    if (hidden) this.moveUp();
+    const {count, rowOf, nameOf, rows} = this;
+    const rowAt = this.rowAt = new Uint32Array(rows + 1);
+    for (let i = 0; i < count; i++) if (hidden === null || !hidden[nameOf[i]]) rowAt[rowOf[i] + 1]++;
+    for (let row = 0; row < rows; row++) rowAt[row + 1] += rowAt[row];
+    const rowItems = this.rowItems = new Uint32Array(rowAt[rows]), next = rowAt.slice();
+    for (let i = 0; i < count; i++) if (hidden === null || !hidden[nameOf[i]]) rowItems[next[rowOf[i]]++] = i;
     return this;
+  }
+
+  moveUp() {
+    const {count, parent, nameOf, hidden} = this;
+    this.rowOf = new Uint32Array(count);
+    this.shownParent = new Int32Array(count);
+    this.rows = 0;
+    for (let i = 0; i < count; i++) {
+      const around = parent[i] >= 0 && hidden[nameOf[parent[i]]] ? this.shownParent[parent[i]] : parent[i];
+      this.shownParent[i] = around;
+      this.rowOf[i] = around < 0 ? 0 : this.rowOf[around] + 1;
+      if (!hidden[nameOf[i]] && this.rowOf[i] >= this.rows) this.rows = this.rowOf[i] + 1;
+    }
   }
 }
 
 class Model {
   constructor() {
     this.tracks = [];
-    this.names = []; // {text, label, file, line, kind}
+    this.names = []; // {text, label, file, line, kind}: kind is python, c, span, task, operator or annotation
+    this.kinds = null; // by name: OPERATOR, ANNOTATION or 0; null: there is neither
+    this.forwards = []; // functions of forward operators
+    this.steps = []; // {start, end, number, name, track, flags}
+    this.hidesOperators = false;
     this.notes = []; // {name, args, value, flow}
     this.sections = []; // the JSON of each trace section
     this.tasks = []; // {note, count of resumes, track or null}
@@ -106,6 +139,23 @@ class Model {
       this.known.set(key, number);
     }
     return number;
+  }
+
+  /* Called after the last section. */
+  finish() {
+    const kinds = Uint8Array.from(this.names, ({kind}) => (kind === 'operator' ? OPERATOR : kind === 'annotation' ? ANNOTATION : 0));
+    if (!kinds.some((kind) => kind)) return this;
+    this.kinds = kinds;
+    for (const track of this.tracks)
+      track.hasOperators = !track.isTask && track.nameOf.subarray(0, track.count).some((name) => kinds[name]);
+    return this;
+  }
+
+  /* Shows or hides the layer of operators. */
+  hideOperators(hides) {
+    const hidden = hides ? this.kinds.map((kind) => Number(kind === OPERATOR)) : null;
+    this.hidesOperators = hides;
+    for (const track of this.tracks) if (track.hasOperators) track.layOut(hidden);
   }
 
   /* Adds a track of spans {name, start, end, note, flags, flow} that may overlap. Each span is placed in the

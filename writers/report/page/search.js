@@ -9,13 +9,14 @@ class Search {
 
   set(text) {
     const wanted = text.trim().toLowerCase();
-    const {names, tracks} = this.model;
+    const {names, tracks, kinds, hidesOperators} = this.model;
     this.text = wanted;
     this.is = null; // by name; null: no search
     this.spans = []; // by track: the spans found
     this.count = 0;
     if (!wanted) return;
     this.is = matches(names, wanted);
+    if (hidesOperators) this.is.forEach((_, name) => { if (kinds[name] === OPERATOR) this.is[name] = 0; });
     this.spans = tracks.map((track) => this.found(track, false));
     // A task's resumes are also calls of threads, so tasks are searched only if nothing else is found.
     if (!this.count) this.spans = tracks.map((track) => this.found(track, true));

@@ -92,7 +92,7 @@ class Timeline {
     const band = this.bandOf(track);
     if (!band) return undefined;
     if (track.folded) return band.y - this.scroller.scrollTop;
-    return (mark ? this.marksAt(band) : this.rowsAt(band) + track.depth[span] * ROW) - this.scroller.scrollTop;
+    return (mark ? this.marksAt(band) : this.rowsAt(band) + track.rowOf[span] * ROW) - this.scroller.scrollTop;
   }
 
   fold(track) {
@@ -168,10 +168,18 @@ class Timeline {
     if (track.folded) this.fold(track);
     if (!this.bandOf(track)) this.toggle(this.headingOf(track));
     const band = this.bandOf(track);
-    const y = mark ? this.marksAt(band) : this.rowsAt(band) + track.depth[span] * ROW;
+    const y = mark ? this.marksAt(band) : this.rowsAt(band) + track.rowOf[span] * ROW;
     const top = this.scroller.scrollTop, seen = this.scroller.clientHeight;
     if (y < top + RULER + HEAD || y > top + seen - 2 * ROW) this.scroller.scrollTop = y - seen / 3;
     this.change();
+  }
+
+  /* Fits a range into the view, marks it, and scrolls to a track. */
+  showRange(from, to, track) {
+    this.show(from - (to - from) * 0.02, to + (to - from) * 0.02);
+    this.measure(from, to);
+    if (track && !this.bandOf(track)) this.toggle(this.headingOf(track));
+    if (track) this.scroller.scrollTop = Math.max(this.bandOf(track).y - RULER - GROUP, 0);
   }
 
   /* Returns the hit at a point of the canvas: {band}, and {track, span} or {track, mark} if there is one. */
@@ -341,7 +349,7 @@ class Timeline {
 function trackSize(track) {
   if (track.values) return `${Number(track.low.toPrecision(4))} … ${Number(track.high.toPrecision(4))}`;
   if (track.isTask) return `${showCount(track.count)} resume${track.count === 1 ? '' : 's'}, ran ${showTime(track.ran)}`;
-  return `${showCount(track.count)} ${track.tid && !track.isCalls ? 'calls' : 'spans'}`;
+  return `${showCount(track.rowItems.length)} ${track.tid && !track.isCalls ? 'calls' : 'spans'}`;
 }
 
 /* Formats a time with enough digits to distinguish it from the next tick. */

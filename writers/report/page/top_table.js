@@ -1,32 +1,25 @@
-/* top_table.js: the table of functions with their calls and times. A click on a column sorts by it. */
+/* top_table.js: tables that a click on a column sorts: of functions with their calls and times here, of operators
+ * and of steps in their own files. */
 
 const COLUMNS = [['calls', 'Calls', showCount], ['own', 'Own', showTime], ['total', 'Total', showTime],
                  ['mean', 'Per call', showTime], ['longest', 'Longest', showTime], ['name', 'Function', null]];
 const ROWS_AT_ONCE = 200;
 
-class TopTable {
-  /* CHOSEN: called with the clicked row. */
-  constructor(table, model, chosen) {
+class SortTable {
+  /* COLUMNS: [key of a row, title, function that formats it]; the last one has its own cell. CHOSEN: called with the
+   * clicked row. */
+  constructor(table, columns, chosen) {
     this.table = table;
-    this.model = model;
+    this.columns = columns;
     this.chosen = chosen;
-    this.key = 'own';
     this.sign = -1;
     this.most = ROWS_AT_ONCE;
-    this.is = null;
     this.rows = [];
+    this.shown = [];
   }
 
   set(rows) {
     this.rows = rows;
-    for (const row of rows) row.mean = row.total / row.calls;
-    this.sum = rows.reduce((sum, row) => sum + row.own, 0);
-    this.draw();
-  }
-
-  /* IS: by name, whether the function is listed; null: all are. */
-  filter(is) {
-    this.is = is;
     this.draw();
   }
 
@@ -46,16 +39,19 @@ class TopTable {
     return Math.max(this.shown.length - this.most, 0);
   }
 
+  listed() {
+    return true;
+  }
+
   draw() {
-    const {names} = this.model, {key, sign} = this;
-    const value = key === 'name' ? (row) => names[row.name].text : (row) => row[key];
-    this.shown = this.rows.filter((row) => !this.is || this.is[row.name]);
+    const {key, sign} = this;
+    this.shown = this.rows.filter((row) => this.listed(row));
     this.shown.sort((a, b) => {
-      const x = value(a), y = value(b);
+      const x = this.value(a, key), y = this.value(b, key);
       return x < y ? -sign : x > y ? sign : a.name - b.name;
     });
     const head = element('tr');
-    for (const [column, title] of COLUMNS) {
+    for (const [column, title] of this.columns) {
       const cell = element('th');
       const button = element('button', title + (column === key ? (sign < 0 ? ' ↓' : ' ↑') : ''), {onclick: () => this.sort(column)});
       button.dataset.column = column;
@@ -75,22 +71,52 @@ class TopTable {
     line.onkeydown = (event) => {
       if (event.key === 'Enter') this.chosen(row);
     };
-    for (const [column, , show] of COLUMNS) {
+    for (const [column, , show] of this.columns) {
       const cell = element('td');
       if (show) cell.textContent = show(row[column]);
-      else this.nameCell(cell, row);
+      else this.lastCell(cell, row);
       line.append(cell);
     }
     return line;
   }
+}
 
-  nameCell(cell, row) {
-    const {label, text, file, line} = this.model.names[row.name];
+class TopTable extends SortTable {
+  constructor(table, model, chosen, columns = COLUMNS) {
+    super(table, columns, chosen);
+    this.model = model;
+    this.key = 'own';
+    this.is = null;
+  }
+
+  set(rows) {
+    for (const row of rows) row.mean = row.total / Math.max(row.calls, 1);
+    this.sum = rows.reduce((sum, row) => sum + row.own, 0);
+    super.set(rows);
+  }
+
+  /* IS: by name, whether the function is listed; null: all are. */
+  filter(is) {
+    this.is = is;
+    this.draw();
+  }
+
+  listed(row) {
+    return !this.is || this.is[row.name];
+  }
+
+  value(row, key) {
+    return key === 'name' ? this.model.names[row.name].text : row[key];
+  }
+
+  lastCell(cell, row) {
+    const {label, text, file, line, kind} = this.model.names[row.name];
     const share = element('span', null, {className: 'share', title: `${(100 * row.own / (this.sum || 1)).toFixed(1)} % of all own time`});
     const bar = element('i');
     bar.style.width = `${100 * Math.max(row.own, 0) / (this.sum || 1)}%`;
     share.append(bar);
     cell.append(share, file ? label : text);
     if (file) cell.append(element('span', `  ${file}:${line}`, {className: 'where'}));
+    if (kind === 'operator' || kind === 'annotation') cell.append(element('span', `  ${kind}`, {className: 'where'}));
   }
 }
