@@ -1,6 +1,8 @@
 """torch's operators and the GPU work that they launch, without a GPU: a stand-in of CUPTI plays the launches."""
 
 import collections
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 for folder in ("tests/torch/support", "tests/fixtures/cupti"):
@@ -93,6 +96,26 @@ class Played(unittest.TestCase):
         for counts in launched.values():
             self.assertEqual(counts, {("cpu_op", "played::launch"): 1, ("kernel", "played_kernel"): 1,
                                       ("cuda_driver", "cuLaunchKernel"): 1})
+
+    def test_torchs_profiler_inside_a_trace(self):
+        """A line says that it gets nothing of the GPU, once, and torch's functions are as before after the trace."""
+        calls, profiler = [], torch.autograd.profiler
+
+        def enable(config, activities):
+            calls.append(activities)
+        with mock.patch.object(profiler, "_enable_profiler", enable), \
+                contextlib.redirect_stderr(io.StringIO()) as errors:
+            trace = kpytrace.start(gpu=True)
+            profiler._enable_profiler("config", {"ProfilerActivity.CPU"})
+            self.assertEqual(errors.getvalue(), "")
+            for _ in range(2):
+                profiler._enable_profiler("config", {"ProfilerActivity.CPU", "ProfilerActivity.CUDA"})
+            left = profiler._enable_profiler
+            trace.stop()
+            self.assertIs(profiler._enable_profiler, enable)
+            left("config", {"ProfilerActivity.CUDA"})
+        self.assertEqual(len(calls), 4)
+        self.assertEqual(errors.getvalue().count("torch.profiler gets no GPU activities"), 1)
 
     def test_what_changed(self):
         words = "--ops", self.path("one.kpt"), self.path("three.kpt")
