@@ -32,6 +32,18 @@ static uint64_t on_task(void *ctx, kpt_str name, kpt_str coroutine)
     return client->on_task ? client->on_task(client->on_task_ctx, name, coroutine) : 0;
 }
 
+static uint64_t attach_thread(void *ctx, uint64_t os_tid)
+{
+    const kpt_host *host = &((const kpti_plugin_client *)ctx)->callbacks;
+    return host->thread_attach(host->ctx, os_tid);
+}
+
+static uint64_t watched_call(void *ctx, uint64_t watch, void *self, uint64_t call_id)
+{
+    const kpt_host *host = &((const kpti_plugin_client *)ctx)->callbacks;
+    return host->on_watched_call(host->ctx, watch, self, call_id);
+}
+
 static kpt_plugin_entry_fn find_entry(const char *plugin, kpti_session_error *error)
 {
     kpt_plugin_entry_fn entry = NULL;
@@ -50,7 +62,7 @@ static kpt_plugin_entry_fn find_entry(const char *plugin, kpti_session_error *er
 }
 
 kpt_status kpti_plugin_client_open(kpti_plugin_client *client, const char *plugin,
-                                   kpti_session_error *error)
+                                   const kpt_host *callbacks, kpti_session_error *error)
 {
     kpt_plugin_entry_fn entry = find_entry(plugin, error);
     kpt_host host;
@@ -64,6 +76,12 @@ kpt_status kpti_plugin_client_open(kpti_plugin_client *client, const char *plugi
     host.register_memory_tracer = register_memory_tracer;
     host.register_observer = register_observer;
     host.on_task = on_task;
+    if (callbacks) {
+        client->callbacks = *callbacks;
+        host.tick_source = callbacks->tick_source;
+        if (callbacks->thread_attach) host.thread_attach = attach_thread;
+        if (callbacks->on_watched_call) host.on_watched_call = watched_call;
+    }
     KPT_INIT(&client->info);
     status = entry(&host, &client->info);
     if (status != KPT_OK)

@@ -20,11 +20,14 @@ typedef struct kpti_plugin_client {
     /* The host table's on_task, or NULL if tasks get no number. The caller sets it after open. */
     uint64_t (*on_task)(void *ctx, kpt_str name, kpt_str coroutine);
     void *on_task_ctx;
+    kpt_host
+        callbacks; /* another host's clock and callbacks, which have its ctx; zero if there are none */
 } kpti_plugin_client;
 
-/* Opens PLUGIN. The caller closes CLIENT after KPT_OK only. */
+/* Opens PLUGIN. CALLBACKS may be NULL, or have another host's clock and callbacks, whose ctx must outlive CLIENT. The
+ * caller closes CLIENT after KPT_OK only. */
 kpt_status kpti_plugin_client_open(kpti_plugin_client *client, const char *plugin,
-                                   kpti_session_error *error);
+                                   const kpt_host *callbacks, kpti_session_error *error);
 void kpti_plugin_client_close(kpti_plugin_client *client);
 
 /* kpti_plugin_client_make makes a tracer that records. kpti_plugin_client_load makes a stopped tracer from the chunks that NEXT

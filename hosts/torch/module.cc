@@ -7,6 +7,7 @@
 #include "hosts/torch/execution_trace/py_observer.h"
 #include "hosts/torch/memory/py_memory.h"
 #include "hosts/torch/profiler/deferred_results.h"
+#include "hosts/torch/profiler/py_session_view.h"
 #include "hosts/torch/profiler/tracer.h"
 #include "hosts/torch/profiler/tracer_state.h"
 #include "hosts/torch/traceback/unwinder.h"
@@ -15,69 +16,15 @@ namespace
 {
 
 using kpytrace::Recorder;
-using kpytrace::Settings;
 using torch::profiler::impl::python_tracer::MakeFn;
-
-void free_settings(const Settings *settings)
-{
-    if (Py_IsInitialized()) {
-        PyGILState_STATE gil = PyGILState_Ensure();
-        for (const Settings::Watched &watched : settings->watched)
-            Py_DECREF(watched.code);
-        PyGILState_Release(gil);
-    }
-    delete settings;
-}
-
-bool read_prefixes(PyObject *list, std::vector<std::string> &out)
-{
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
-        const char *prefix = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
-        if (!prefix) return false;
-        out.emplace_back(prefix);
-    }
-    return true;
-}
-
-// Watches each code object of LIST. Returns false if an exception is set.
-bool read_watched(PyObject *list, kpytrace::Watch what, Settings &out)
-{
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
-        PyObject *code = PyList_GET_ITEM(list, i);
-        if (!PyCode_Check(code)) {
-            PyErr_SetString(PyExc_TypeError, "a watched call must be a code object");
-            return false;
-        }
-        out.watched.push_back({what, reinterpret_cast<PyCodeObject *>(Py_NewRef(code))});
-    }
-    return true;
-}
 
 PyDoc_STRVAR(install_doc, "install(plugin, mode, late_threads, tool_id, prefixes, module_calls, "
                           "optimizer_steps, kept_calls): the last three are lists of code objects");
 PyObject *install(PyObject *, PyObject *args)
 {
-    const char *plugin;
-    int mode;
-    int late_threads;
-    PyObject *prefixes;
-    PyObject *modules;
-    PyObject *optimizers;
-    PyObject *kept;
-    auto *settings = new Settings;
-    std::shared_ptr<const Settings> owned(settings, free_settings);
-    if (!PyArg_ParseTuple(args, "sipIO!O!O!O!", &plugin, &mode, &late_threads, &settings->tool_id,
-                          &PyList_Type, &prefixes, &PyList_Type, &modules, &PyList_Type,
-                          &optimizers, &PyList_Type, &kept) ||
-        !read_prefixes(prefixes, settings->prefixes) ||
-        !read_watched(modules, kpytrace::MODULE_CALL, *settings) ||
-        !read_watched(optimizers, kpytrace::OPTIMIZER_STEP, *settings) ||
-        !read_watched(kept, kpytrace::KEPT_CALL, *settings))
-        return nullptr;
-    settings->plugin = plugin;
-    settings->mode = static_cast<kpytrace::Mode>(mode);
-    settings->late_threads = late_threads != 0;
-    kpytrace::install(std::move(owned));
+    auto settings = kpytrace::read_settings(args);
+    if (!settings) return nullptr;
+    kpytrace::install(std::move(settings));
     Py_RETURN_NONE;
 }
 
@@ -192,5 +139,7 @@ PyMODINIT_FUNC PyInit__shim_module(void)
     PyObject *module = PyModule_Create(&definition);
     if (module && PyModule_AddFunctions(module, kpytrace::memory_methods) < 0) Py_CLEAR(module);
     if (module && PyModule_AddFunctions(module, kpytrace::observer_calls) < 0) Py_CLEAR(module);
+    if (module && PyModule_AddFunctions(module, kpytrace::session_view_methods) < 0)
+        Py_CLEAR(module);
     return module;
 }

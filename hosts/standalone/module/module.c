@@ -34,7 +34,9 @@
 
 static void free_session(PyObject *capsule)
 {
+    PyObject *callbacks = PyCapsule_GetContext(capsule);
     kpti_session_free(PyCapsule_GetPointer(capsule, kpti_capsule_name));
+    Py_XDECREF(callbacks); /* the session has called them until now */
 }
 
 /* Returns a capsule that owns the session, or NULL with an exception. */
@@ -55,6 +57,8 @@ static PyObject *start_with(const char *plugin, const kpti_start_args *args)
         return kpti_raise(&error, NULL);
     capsule = make_capsule(session);
     if (!capsule) return NULL;
+    Py_XINCREF(args->callbacks);
+    (void)PyCapsule_SetContext(capsule, args->callbacks);
     result = Py_BuildValue("OzzO", capsule, kpti_session_noop_reason(session),
                            kpti_session_gpu_reason(session),
                            kpti_session_records_gpu(session) ? Py_True : Py_False);

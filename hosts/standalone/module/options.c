@@ -10,7 +10,8 @@ typedef enum option_kind {
     ON_FULL,
     FILTERS,
     PATH,
-    INFO
+    INFO,
+    CALLBACKS
 } option_kind;
 
 typedef struct option {
@@ -39,6 +40,7 @@ static const option known_options[] = {
     {"flush_ns", COUNT64, AT(session.flush_ns)},
     {"gpu", COUNT32, AT(session.gpu)},
     {"info", INFO, 0},
+    {"callbacks", CALLBACKS, 0},
     {"on_full", ON_FULL, 0},
     {"filters", FILTERS, 0},
     {"max_events", COUNT64, AT(tracer.max_events)},
@@ -142,6 +144,32 @@ static int read_text(PyObject *value, const option *o, kpti_start_args *args)
     return 1;
 }
 
+/* Reads another host's capsules (hosts/torch/profiler/py_session_view.cc). */
+static int read_callbacks(PyObject *value, kpti_start_args *args)
+{
+    PyObject *host;
+    PyObject *watches;
+    const kpt_tracer_args *given;
+    if (!PyTuple_Check(value)) {
+        PyErr_SetString(PyExc_TypeError, "callbacks must be a tuple");
+        return 0;
+    }
+    if (!PyArg_ParseTuple(value, "OO", &host, &watches)) return 0;
+    args->session.callbacks = PyCapsule_GetPointer(host, "kpytrace.kpt_host");
+    given = PyCapsule_GetPointer(watches, "kpytrace.kpt_tracer_args");
+    if (!args->session.callbacks || !given) return 0;
+    if (args->session.callbacks->struct_size < KPT_HOST_V1_SIZE ||
+        given->struct_size < KPT_TRACER_ARGS_V1_SIZE) {
+        PyErr_SetString(PyExc_ValueError, "the callbacks were made by another version of kpytrace");
+        return 0;
+    }
+    args->tracer.watches = given->watches;
+    args->tracer.watch_count = given->watch_count;
+    args->tracer.watch_stride = given->watch_stride;
+    args->callbacks = value;
+    return 1;
+}
+
 static int read_option(PyObject *value, const option *o, kpti_start_args *args)
 {
     static const char *const policies[] = {"stop", "ring", NULL};
@@ -159,6 +187,8 @@ static int read_option(PyObject *value, const option *o, kpti_start_args *args)
     case PATH:
     case INFO:
         return read_text(value, o, args);
+    case CALLBACKS:
+        return read_callbacks(value, args);
     case SWITCH:
     case NOT_SWITCH:
     case SESSION:

@@ -12,6 +12,8 @@ typedef struct kpti_start_args {
     kpt_tracer_args tracer;
     kpti_session_options session;
     kpt_filter *filters;
+    PyObject *
+        callbacks; /* borrowed: the capsules that a session with another host's callbacks keeps alive; or NULL */
 } kpti_start_args;
 
 /* Reads all of DICT. A key without a row is an error. Returns 1, or 0 with an exception. The caller frees ARGS

@@ -10,7 +10,7 @@ static kpt_status recover(const char *plugin, const char *journal, const char *p
                           kpti_session_error *error)
 {
     kpti_plugin_client client;
-    kpt_status status = kpti_plugin_client_open(&client, plugin, error);
+    kpt_status status = kpti_plugin_client_open(&client, plugin, NULL, error);
     if (status != KPT_OK) return status;
     status = kpti_plugin_client_recover(&client, journal, path, error);
     kpti_plugin_client_close(&client);

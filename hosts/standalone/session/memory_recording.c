@@ -31,7 +31,7 @@ static void nap(void)
 static kpt_status make_inside(kpti_recording *r, const char *plugin, const kpt_memory_args *args,
                               kpti_session_error *error)
 {
-    kpt_status status = kpti_plugin_client_open(&r->client, plugin, error);
+    kpt_status status = kpti_plugin_client_open(&r->client, plugin, NULL, error);
     if (status != KPT_OK) return status;
     status = kpti_plugin_client_make_memory(&r->client, args, &r->tracer, error);
     if (status != KPT_OK) {

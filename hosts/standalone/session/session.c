@@ -28,7 +28,8 @@ static void process_name(char *buffer, size_t size)
 }
 
 /* Returns a session whose plugin is open, or NULL with an error. */
-static kpti_session *make_session(const char *plugin, kpti_session_error *error)
+static kpti_session *make_session(const char *plugin, const kpt_host *callbacks,
+                                  kpti_session_error *error)
 {
     kpti_session *s = calloc(1, sizeof *s);
     if (!s) {
@@ -41,7 +42,7 @@ static kpti_session *make_session(const char *plugin, kpti_session_error *error)
     s->pid = getpid();
     s->traced_pid = (uint64_t)s->pid;
     s->base_ns = kpti_unix_ns() / NS_PER_SECOND * NS_PER_SECOND;
-    if (kpti_plugin_client_open(&s->client, plugin, error) != KPT_OK) {
+    if (kpti_plugin_client_open(&s->client, plugin, callbacks, error) != KPT_OK) {
         kpti_session_free(s);
         return NULL;
     }
@@ -128,7 +129,7 @@ kpt_status kpti_session_start(const char *plugin, const kpt_tracer_args *args,
                               const kpti_session_options *options, kpti_session **out,
                               kpti_session_error *error)
 {
-    kpti_session *s = make_session(plugin, error);
+    kpti_session *s = make_session(plugin, options->callbacks, error);
     *out = NULL;
     if (!s) return error->status;
     return hand_out(s, start_inside(s, args, options, error), out);
@@ -159,7 +160,7 @@ static kpt_status open_inside(kpti_session *s, const char *path, int recover,
 kpt_status kpti_session_open(const char *plugin, const char *path, int recover, kpti_session **out,
                              kpti_session_error *error)
 {
-    kpti_session *s = make_session(plugin, error);
+    kpti_session *s = make_session(plugin, NULL, error);
     *out = NULL;
     if (!s) return error->status;
     return hand_out(s, open_inside(s, path, recover, error), out);

@@ -39,7 +39,9 @@ typedef struct kpti_session_options {
     uint32_t dumps_per_hour;
     uint64_t flush_ns; /* interval between flushes of a stream's threads; 0 means 1 s */
     uint32_t gpu;      /* KPTI_GPU_*, in session_gpu.h */
-    kpt_str info;      /* lines "key=value" for readers of the .kpt file */
+    const kpt_host *
+        callbacks; /* another host's clock and callbacks, which must outlive the session; or NULL */
+    kpt_str info;  /* lines "key=value" for readers of the .kpt file */
 } kpti_session_options;
 
 /* What was delivered, in numbers. */

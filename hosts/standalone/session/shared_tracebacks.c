@@ -57,7 +57,7 @@ static gatherer *make_gatherer(const char *plugin, kpt_generated_fn generated,
         (void)kpti_session_fail(error, KPT_E_MEMORY, "no memory for tracebacks");
         return NULL;
     }
-    if (kpti_plugin_client_open(&g->client, plugin, error) == KPT_OK) {
+    if (kpti_plugin_client_open(&g->client, plugin, NULL, error) == KPT_OK) {
         if (make_object(g, generated, error) == KPT_OK) return g;
         kpti_plugin_client_close(&g->client);
     }

@@ -47,7 +47,7 @@ void hand_over(Recorder &recorder, PyObject *object)
         std::stable_sort(
             events.begin(), events.end(),
             [](const KinetoEvent &a, const KinetoEvent &b) { return a.startNs() < b.startNs(); });
-    recorder.objects().drop_parameters();
+    recorder.view().objects().drop_parameters();
 }
 
 } // namespace kpytrace

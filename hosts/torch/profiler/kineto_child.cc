@@ -49,17 +49,17 @@ std::string Activities::name_of(const kpt_activity &activity, const kpt_name &na
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.kind != KPT_KIND_PYTHON) return {name.display.data, name.display.size};
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
-        uint32_t then =
-            recorder_.open_calls().line(track_state.raw.os_tid, activity.depth, name.function);
+        uint32_t then = recorder_.view().open_calls().line(track_state.raw.os_tid, activity.depth,
+                                                           name.function);
         if (then) line = then;
     }
-    const Sighting *sighting = recorder_.objects().sighting(answer);
+    const Sighting *sighting = recorder_.view().objects().sighting(answer);
     if (sighting && sighting->module) {
         *number = sighting->module->id_;
         return std::string("nn.Module: ") + sighting->module->cls_name_.str() + "_" +
                std::to_string(*number);
     }
-    return std::string(recorder_.trimmed({name.file.data, name.file.size})) + "(" +
+    return std::string(recorder_.view().trimmed({name.file.data, name.file.size})) + "(" +
            std::to_string(line) + "): " + std::string(name.function.data, name.function.size);
 }
 
@@ -95,7 +95,7 @@ kpt_status Activities::take(void *ctx, const kpt_batch *batch)
     }
     for (uint32_t i = 0; i < batch->thread_count; i++) {
         const kpt_thread &thread = record_at(batch->threads, batch->thread_stride, i);
-        Thread known = self->recorder_.threads().of(thread);
+        Thread known = self->recorder_.view().threads().of(thread);
         bool wanted = !known.late || self->recorder_.settings().late_threads;
         self->track_states_[thread.index] = {thread, known, wanted};
     }

@@ -6,41 +6,19 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "hosts/torch/common/plugin_client.h"
 #include "hosts/torch/common/torch_clock.h"
-#include "hosts/torch/profiler/exporter_view.h"
-#include "hosts/torch/profiler/open_calls.h"
-#include "hosts/torch/profiler/thread_numbers.h"
-#include "hosts/torch/profiler/watched_objects.h"
+#include "hosts/torch/profiler/session_view.h"
 
 namespace kpytrace
 {
-
-// Which part of the recording is passed to torch at the session's end.
-enum class Mode { ALL = 0, FULL = 1, FAST = 2 };
 
 // The calls that torch receives.
 enum class Wanted {
     ALL,
     MARKED,                // calls with an operator or an annotation in them
     MARKED_AND_COLLECTIONS // these, and garbage collections
-};
-
-// The arguments of install. Strings and code objects are owned.
-struct Settings {
-    std::string plugin;
-    Mode mode = Mode::FULL;
-    bool late_threads = true;
-    uint32_t tool_id = 0;
-    std::vector<std::string> prefixes;
-    struct Watched {
-        Watch what;
-        PyCodeObject *code;
-    };
-    std::vector<Watched> watched;
 };
 
 // Record INDEX of an array whose records are STRIDE bytes long.
@@ -71,35 +49,24 @@ class Recorder
     }
     const Settings &settings() const
     {
-        return *settings_;
+        return view_.settings();
     }
     torch::profiler::impl::RecordQueue *queue()
     {
-        return queue_;
+        return view_.queue();
     }
     PluginClient &client()
     {
         return client_;
     }
-    Threads &threads()
+    SessionView &view()
     {
-        return threads_;
-    }
-    Objects &objects()
-    {
-        return objects_;
-    }
-    const OpenCalls &open_calls() const
-    {
-        return open_calls_;
+        return view_;
     }
 
     // These begin, continue and end the recording. Annotations and operators are marked meanwhile.
     bool stop();
     bool restart();
-
-    // Returns a file's name without the prefix that torch removes.
-    std::string_view trimmed(std::string_view path) const;
 
     // Called when the session has ended, with the conversion of its clock and the end of its open calls. An
     // empty converter stands for the plugin's own.
@@ -123,26 +90,17 @@ class Recorder
     const kpti_torch_recording *lent();
 
   private:
-    explicit Recorder(std::shared_ptr<const Settings> settings);
+    Recorder(std::shared_ptr<const Settings> settings, torch::profiler::impl::RecordQueue *queue);
     bool make();
     void begin_marks_if_it_records();
-    static uint64_t attach(void *ctx, uint64_t os_tid);
-    static uint64_t watched(void *ctx, uint64_t watch, void *object, uint64_t call_id);
-    static void log(void *ctx, uint32_t level, kpt_str text);
     static void convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count);
 
-    std::shared_ptr<const Settings> settings_;
-    torch::profiler::impl::RecordQueue *queue_ = nullptr;
-    Threads threads_;
-    Objects objects_;
-    OpenCalls open_calls_;
+    SessionView view_;
     uint64_t begin_ticks_ = 0;
     std::optional<Clock> clock_;
     int64_t end_ns_ = 0;
     std::optional<Wanted> owed_;
     bool handed_late_ = false;
-    bool may_be_refused_ = false; // log discards the message of a make that may fail
-    std::vector<kpt_str> prefixes_;
     kpti_torch_recording lent_{};
     PluginClient client_; // last: its tracer calls back into the other members
 };

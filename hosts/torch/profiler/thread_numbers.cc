@@ -1,5 +1,6 @@
 #include "hosts/torch/profiler/thread_numbers.h"
 
+#include <ATen/record_function.h>
 #include <unistd.h>
 
 namespace kpytrace
@@ -28,20 +29,20 @@ uint64_t Threads::attach(torch::profiler::impl::RecordQueue *queue, uint64_t os_
         thread.tid = own->tid();
         thread.where = own->kineto_info();
     } else {
-        thread.tid = os_tid;
+        thread.tid = at::RecordFunction::currentThreadId();
         thread.where = {static_cast<int32_t>(getpid()), static_cast<int32_t>(os_tid)};
     }
     std::lock_guard<std::mutex> guard(lock_);
     number_locked(thread, os_tid);
-    attached_.push_back(thread);
-    return attached_.size();
+    attached_[thread.tid] = thread;
+    return thread.tid;
 }
 
 Thread Threads::of(const kpt_thread &delivered)
 {
     std::lock_guard<std::mutex> guard(lock_);
-    if (delivered.host_value && delivered.host_value <= attached_.size())
-        return attached_[delivered.host_value - 1];
+    const auto attached = attached_.find(delivered.host_value);
+    if (attached != attached_.end()) return attached->second;
     // The thread was inside Python all the time, so torch has no number for it. It gets a number that torch
     // never assigns.
     Thread thread;

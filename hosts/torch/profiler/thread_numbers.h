@@ -8,7 +8,6 @@
 
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 #include "abi/kpt.h"
 
@@ -52,7 +51,8 @@ class Threads
     // Lists the present threads, newest first, as the interpreter lists them. The GIL is held.
     void list_present();
 
-    // Called on a thread that is about to record. Returns the thread's host_value. QUEUE may be null.
+    // Called on a thread that is about to record. Returns the thread's host_value, which is torch's number of the
+    // thread. QUEUE may be null.
     uint64_t attach(torch::profiler::impl::RecordQueue *queue, uint64_t os_tid);
 
     // Returns the data of a delivered thread, also of a thread without an event of its own.
@@ -64,7 +64,7 @@ class Threads
     std::mutex lock_; // threads attach at any time; no call is made under it
     std::unordered_map<uint64_t, size_t> numbers_;
     size_t present_ = 0;
-    std::vector<Thread> attached_;
+    std::unordered_map<uint64_t, Thread> attached_; // by host_value
 };
 
 } // namespace kpytrace

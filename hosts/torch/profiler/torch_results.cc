@@ -80,7 +80,7 @@ void Builder::add_name(const kpt_name &name)
     Name &added = place(names_, name.index);
     added.raw = name;
     added.display = text({name.display.data, name.display.size});
-    added.file = text(recorder_.trimmed({name.file.data, name.file.size}));
+    added.file = text(recorder_.view().trimmed({name.file.data, name.file.size}));
     added.function = text({name.function.data, name.function.size});
 }
 
@@ -88,7 +88,7 @@ void Builder::add_thread(const kpt_thread &thread)
 {
     TrackState &added = place(track_states_, thread.index);
     added.raw = thread;
-    added.thread = recorder_.threads().of(thread);
+    added.thread = recorder_.view().threads().of(thread);
     added.wanted = !added.thread.late || recorder_.settings().late_threads;
 }
 
@@ -111,15 +111,15 @@ void Builder::add_python(TrackState &track_state, const kpt_activity &activity, 
     uint32_t line = start_line(activity, name.raw);
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
-        uint32_t then =
-            recorder_.open_calls().line(track_state.raw.os_tid, activity.depth, name.raw.function);
+        uint32_t then = recorder_.view().open_calls().line(track_state.raw.os_tid, activity.depth,
+                                                           name.raw.function);
         if (then) line = then;
     }
     // A module begins in line 0, but no call is made from there, and torch 2.15 takes line 0 for "no caller".
     track_state.open.push_back({&name, line ? line : activity.line, true});
     ExtraFields<EventType::PyCall>::args_t args{
         {static_cast<int>(line), name.file, name.function}, {}, {}};
-    if (const Sighting *sighting = recorder_.objects().sighting(answer)) {
+    if (const Sighting *sighting = recorder_.view().objects().sighting(answer)) {
         args.module_info_ = sighting->module;
         args.optimizer_info_ = sighting->optimizer;
         std::string_view cls = args.module_info_ ? args.module_info_->cls_name_.str() : "";

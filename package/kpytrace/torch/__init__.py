@@ -55,7 +55,9 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
              "all"   every call, for tools that walk prof.events();
              "full"  the calls that enclose an operator or an annotation, which are all that torch's own
                      analyses need; the other calls are written with the trace;
-             "fast"  none; all calls are written with the trace.
+             "fast"  none; all calls are written with the trace;
+             "native"  torch's profiler, with operators and GPUs, runs on kpytrace's own recording instead of Kineto.
+                     A profile that needs Kineto runs as in "full", and a line on stderr gives the reason.
     threads  record threads that start while the profiler runs, too; torch's own tracer does not
     tracebacks  gather the Python frames of torch's combined tracebacks, too (memory snapshots, the
              flight recorder, torch.utils._traceback). tracebacks() returns the reason if that is not possible
@@ -84,11 +86,19 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
         from .. import plugin_path
         from . import _export, _kept, _observer, _results
 
-        shim.install(str(plugin_path()), MODES.index(mode), bool(threads), _tool_id(),
-                     _prefixes(), [torch.nn.Module.__call__.__code__],
-                     [torch.optim.Optimizer._optimizer_step_code.__code__], _kept.kept_codes())
+        native = mode == "native"
+        settings = (str(plugin_path()), MODES.index("full" if native else mode), bool(threads), _tool_id(),
+                    _prefixes(), [torch.nn.Module.__call__.__code__],
+                    [torch.optim.Optimizer._optimizer_step_code.__code__], _kept.kept_codes())
+        shim.install(*settings)
         _results.keep_recordings(torch, shim)
         _export.install(torch, kernel_stacks)
+        if native:
+            from ._native import seam
+
+            seam.use(shim, settings)
+            seam.patch(torch)
+        _set_native(native)
         _no_tracebacks = _install_unwinder(torch, shim, tracebacks)
         _set_memory_factory(torch, shim, memory)
         if execution_trace:
@@ -107,6 +117,15 @@ def tracebacks() -> Optional[str]:
     """Returns None if torch's combined tracebacks get their Python frames from kpytrace, or else the reason why
     they do not."""
     return _no_tracebacks
+
+
+def _set_native(is_native: bool) -> None:
+    """Makes later profiles native, or not."""
+    name = f"{__name__}._native.seam"
+    if is_native or name in sys.modules:
+        from ._native import seam
+
+        seam.set_default(is_native)
 
 
 def _install_unwinder(torch: ModuleType, shim: Any, wanted: bool) -> Optional[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MODES = ("all", "full", "fast")
+MODES = ("all", "full", "fast", "native")
 
 
 class TorchHostError(RuntimeError):

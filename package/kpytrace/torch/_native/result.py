@@ -1,0 +1,30 @@
+"""The result of a native profile, with the methods of torch._C._autograd._ProfilerResult."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .config import Request
+
+
+class NativeResult:
+    """A recording, and what its profile asked for."""
+
+    def __init__(self, request: Request, handle: Any, recording: Any, metadata: dict[str, str], begin_ns: int,
+                 end_ns: int) -> None:
+        self.request = request
+        # The recording uses the tracer of the handle, so it is freed before.
+        self.recording, self.handle = recording, handle
+        self.metadata = metadata
+        self.begin_ns, self.end_ns = begin_ns, end_ns
+
+    def trace_start_ns(self) -> int:
+        """Returns the time from which torch's tables count."""
+        return self.begin_ns
+
+    def experimental_event_tree(self) -> Any:
+        """Raises: the tree consists of Kineto's objects."""
+        raise RuntimeError("this profile was recorded in kpytrace's mode 'native', which has no event tree, and so no "
+                           "memory profile and no patterns: use kpytrace.torch.install(mode=\"full\")")

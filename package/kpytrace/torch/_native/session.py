@@ -1,0 +1,76 @@
+"""One profile, from start to stop: the standalone host records calls and GPUs, and the shim passes torch's operators to
+its tracer and has torch's names of threads and modules.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..._api import native
+from .result import NativeResult
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .config import Request
+
+_FOLDER = os.fsencode(os.path.dirname(os.path.abspath(__file__))) + b"/"
+_GPU_ON, _GPU_OFF = 1, 2
+
+
+class NativeSession:
+    """A profile that records, or is prepared to. One thread at a time calls it."""
+
+    def __init__(self, request: Request, activities: set[Any], shim: Any, settings: tuple[Any, ...]) -> None:
+        names = {str(activity).rpartition(".")[2] for activity in activities}
+        self.request = request
+        self.has_gpu = "CUDA" in names
+        self.has_cpu = "CPU" in names
+        self.metadata: dict[str, str] = {}
+        self._shim = shim
+        self._settings = settings
+        self._host: Any = None
+        self._handle: Any = None
+        self._tracer = 0
+        self._functions = 0
+        self._begin_ns = 0
+
+    def start(self) -> None:
+        """Records from now on."""
+        native.load()
+        callbacks = self._shim.session_view(*self._settings)
+        # The last filter that matches decides. Our own functions are no calls of the program.
+        filters = (("exclude", "file", _FOLDER),) if self.request.with_stack and self.has_cpu else (
+            ("exclude", "glob", b"*"),)
+        options = {"filters": filters, "callbacks": callbacks, "tool_id": self._settings[3],
+                   "gc": self.request.experimental.get("record_python_gc_info", False),
+                   "gpu": _GPU_ON if self.has_gpu else _GPU_OFF}
+        self._host = callbacks[0]
+        self._begin_ns = time.time_ns()
+        self._handle, noop, _, _ = native.standalone.start(self._settings[0], options)
+        if noop:
+            raise RuntimeError(f"kpytrace records nothing: {noop}")
+        self._functions, self._tracer = native.standalone.tracer(self._handle)
+        if self.has_cpu:
+            self.collect_operators(True)
+
+    def collect_operators(self, wanted: bool) -> None:
+        if not wanted:
+            self._shim.leave_operators(self._tracer)
+        elif not self._shim.trace_operators(self._functions, self._tracer,
+                                            self.request.record_shapes or self.request.with_flops):
+            raise RuntimeError("kpytrace: too many traces record torch's operators at once")
+
+    def stop(self) -> NativeResult:
+        """Ends the recording, and returns it."""
+        end_ns = time.time_ns()
+        self._shim.leave_operators(self._tracer)
+        native.standalone.stop(self._handle)
+        recording = self._shim.view_recording(self._host, self._functions, self._tracer, end_ns)
+        return NativeResult(self.request, self._handle, recording, self.metadata, self._begin_ns, end_ns)
+
+    def forget(self) -> None:
+        """In the child of a fork, where the recording has ended."""
+        self._tracer = 0
