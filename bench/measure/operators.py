@@ -20,32 +20,9 @@ import time
 import kpytrace
 import torch
 from kpytrace.torch import _compile, _environment
+from training_step import Step
 
 STEPS = 10
-WIDTH, LAYERS = 48, 24
-
-
-class Step:
-    """A training step whose tensors are so small that the time goes to Python and to torch's dispatcher."""
-
-    def __init__(self):
-        nn = torch.nn
-        self.layers = nn.ModuleList(
-            nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH),
-                          nn.Dropout(0.1)) for _ in range(LAYERS))
-        self.optimizer = torch.optim.Adam(self.layers.parameters(), foreach=False)
-        self.data = torch.randn(4, WIDTH)
-
-    def __call__(self, count):
-        began = time.perf_counter()
-        for _ in range(count):
-            self.optimizer.zero_grad()
-            out = self.data
-            for layer in self.layers:
-                out = out + layer(out)
-            out.square().mean().backward()
-            self.optimizer.step()
-        return (time.perf_counter() - began) / count
 
 
 def empty_callbacks(folder):

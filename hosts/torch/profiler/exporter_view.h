@@ -28,6 +28,23 @@ typedef int (*kpti_torch_thread_fn)(void *ctx, const kpt_thread *thread, uint64_
 typedef uint32_t (*kpti_torch_line_fn)(void *ctx, const kpt_thread *thread, const kpt_name *name,
                                        uint32_t depth);
 
+enum { KPTI_TORCH_OUT_OF_MEMORY = 1 << 0 };
+
+/* Memory that torch reported to a profile: an allocation, or a free if SIZE is negative. */
+typedef struct kpti_torch_memory {
+    int64_t at_ns; /* Unix time */
+    uint64_t os_tid;
+    uint64_t tid; /* torch's own number of the thread */
+    uint64_t address;
+    int64_t size;
+    uint64_t total_allocated;
+    uint64_t total_reserved;
+    int32_t device_type; /* c10::DeviceType */
+    int32_t device_index;
+    uint32_t flags; /* KPTI_TORCH_* */
+    uint32_t reserved;
+} kpti_torch_memory;
+
 /* The calls that torch has, and writes itself. */
 enum {
     KPTI_TORCH_HANDED_ALL = 0,
@@ -52,6 +69,9 @@ typedef struct kpti_torch_recording {
     kpti_torch_line_fn open_line;
     kpt_str *prefixes; /* a file name loses the first prefix that it begins with */
     uint64_t prefix_count;
+    const kpti_torch_memory *memory; /* by time; NULL if none was recorded */
+    uint64_t memory_count;
+    uint64_t memory_lost; /* reports that are missing, for want of memory */
 } kpti_torch_recording;
 
 #ifdef __cplusplus

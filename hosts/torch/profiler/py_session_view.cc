@@ -1,6 +1,9 @@
 #define PY_SSIZE_T_CLEAN
 #include "hosts/torch/profiler/py_session_view.h"
 
+#include <optional>
+
+#include "hosts/torch/profiler/memory_reports.h"
 #include "hosts/torch/profiler/session_view.h"
 
 namespace kpytrace
@@ -54,6 +57,7 @@ struct Lent {
     explicit Lent(std::shared_ptr<const Settings> settings) : view(std::move(settings), nullptr) {}
 
     SessionView view;
+    std::optional<MemoryReports> memory;
     kpt_host host{};
     kpt_tracer_args args{};
     kpti_torch_recording recording{};
@@ -90,6 +94,33 @@ PyObject *session_view(PyObject *, PyObject *args)
     return nullptr;
 }
 
+// Returns the owner of a capsule of session_view(), or null with an exception.
+const Owner *owner_of(PyObject *host)
+{
+    if (!PyCapsule_GetPointer(host, HOST)) return nullptr;
+    return static_cast<const Owner *>(PyCapsule_GetContext(host));
+}
+
+PyDoc_STRVAR(
+    view_memory_doc,
+    "view_memory(host) -> whether the session receives torch's reports of memory from now on");
+PyObject *view_memory(PyObject *, PyObject *host)
+{
+    const Owner *owner = owner_of(host);
+    if (!owner) return nullptr;
+    (*owner)->memory.emplace();
+    return PyBool_FromLong((*owner)->memory->is_receiving());
+}
+
+PyDoc_STRVAR(end_memory_doc, "end_memory(host): the session receives no more reports of memory");
+PyObject *end_memory(PyObject *, PyObject *host)
+{
+    const Owner *owner = owner_of(host);
+    if (!owner) return nullptr;
+    if ((*owner)->memory) (*owner)->memory->end();
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(view_recording_doc, "view_recording(host, ops, tracer, end_ns) -> a capsule with the "
                                  "recording of the stopped tracer, "
                                  "which the caller keeps alive");
@@ -99,10 +130,10 @@ PyObject *view_recording(PyObject *, PyObject *args)
     unsigned long long ops;
     unsigned long long self;
     long long end_ns;
-    if (!PyArg_ParseTuple(args, "OKKL", &host, &ops, &self, &end_ns) ||
-        !PyCapsule_GetPointer(host, HOST))
-        return nullptr;
-    const Owner &owner = *static_cast<Owner *>(PyCapsule_GetContext(host));
+    if (!PyArg_ParseTuple(args, "OKKL", &host, &ops, &self, &end_ns)) return nullptr;
+    const Owner *found = owner_of(host);
+    if (!found) return nullptr;
+    const Owner &owner = *found;
     owner->view.objects().release();
     owner->view.objects().drop_parameters();
     kpti_torch_recording &recording = owner->recording;
@@ -112,6 +143,11 @@ PyObject *view_recording(PyObject *, PyObject *args)
     recording.tracer.ops = reinterpret_cast<const kpt_tracer_ops *>(static_cast<uintptr_t>(ops));
     recording.tracer.self = self;
     recording.end_ns = end_ns;
+    if (owner->memory) {
+        recording.memory = owner->memory->reports().data();
+        recording.memory_count = owner->memory->reports().size();
+        recording.memory_lost = owner->memory->lost();
+    }
     return lend(owner, &recording, KPTI_TORCH_RECORDING_CAPSULE);
 }
 
@@ -144,6 +180,8 @@ std::shared_ptr<const Settings> read_settings(PyObject *args)
 
 PyMethodDef session_view_methods[] = {
     {"session_view", session_view, METH_VARARGS, session_view_doc},
+    {"view_memory", view_memory, METH_O, view_memory_doc},
+    {"end_memory", end_memory, METH_O, end_memory_doc},
     {"view_recording", view_recording, METH_VARARGS, view_recording_doc},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from typing import Any, Optional, Union
 
     from .._api.memory import Memory, Path
+    from ._native.profile import profile
     from ._observer import ExecutionTraceObserver
 
 __all__ = ["ExecutionTraceObserver", "TorchHostError", "install", "installed", "memory",
-           "memory_by_module", "tracebacks", "uninstall"]
+           "memory_by_module", "profile", "tracebacks", "uninstall"]
 
 # Releases whose combined tracebacks were compared with ours. The interface of an unwinder differs between
 # releases.
@@ -43,6 +44,10 @@ def __getattr__(name: str) -> Any:
         from ._observer import ExecutionTraceObserver
 
         return ExecutionTraceObserver
+    if name == "profile":
+        from ._native.profile import profile
+
+        return profile
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -83,22 +88,14 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
     with _lock:
         torch = needed_torch()
         shim = _shim.load(torch)
-        from .. import plugin_path
-        from . import _export, _kept, _observer, _results
+        from . import _export, _observer, _results
+        from ._settings import settings_of
 
-        native = mode == "native"
-        settings = (str(plugin_path()), MODES.index("full" if native else mode), bool(threads), _tool_id(),
-                    _prefixes(), [torch.nn.Module.__call__.__code__],
-                    [torch.optim.Optimizer._optimizer_step_code.__code__], _kept.kept_codes())
-        shim.install(*settings)
+        is_native = mode == "native"
+        shim.install(*settings_of(torch, "full" if is_native else mode, bool(threads)))
         _results.keep_recordings(torch, shim)
         _export.install(torch, kernel_stacks)
-        if native:
-            from ._native import seam
-
-            seam.use(shim, settings)
-            seam.patch(torch)
-        _set_native(native)
+        _set_native(is_native, bool(threads))
         _no_tracebacks = _install_unwinder(torch, shim, tracebacks)
         _set_memory_factory(torch, shim, memory)
         if execution_trace:
@@ -119,13 +116,16 @@ def tracebacks() -> Optional[str]:
     return _no_tracebacks
 
 
-def _set_native(is_native: bool) -> None:
+def _set_native(is_native: bool, threads: bool) -> None:
     """Makes later profiles native, or not."""
-    name = f"{__name__}._native.seam"
-    if is_native or name in sys.modules:
+    if is_native:
         from ._native import seam
 
-        seam.set_default(is_native)
+        seam.install(threads)
+    elif f"{__name__}._native.seam" in sys.modules:
+        from ._native import seam
+
+        seam.uninstall()
 
 
 def _install_unwinder(torch: ModuleType, shim: Any, wanted: bool) -> Optional[str]:
@@ -209,25 +209,7 @@ def uninstall() -> str:
         shim.uninstall_unwinder()
         _no_tracebacks = "kpytrace is not installed in torch"
         _export.uninstall(torch)
+        _set_native(False, False)
         _observer.stop_serving()
         _mode = None
         return "stock" if distance else "none"
-
-
-def _tool_id() -> int:
-    """Returns the tool ID for sys.monitoring. On these versions torch's own tracer uses tool 2, which is visible
-    to programs, so we use it too. Returns 0 on others."""
-    return 2 if (3, 12, 0) <= sys.version_info[:3] < (3, 12, 5) else 0
-
-
-_prefix_list: Any = None
-
-
-def _prefixes() -> list[str]:
-    """Returns the prefixes by which file names are shortened. They are computed once per process, as in torch."""
-    global _prefix_list
-    if _prefix_list is None:
-        from torch.profiler.python_tracer import _prefix_regex
-
-        _prefix_list = _prefix_regex()
-    return _prefix_list

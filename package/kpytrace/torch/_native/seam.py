@@ -4,10 +4,14 @@ torch.autograd.profiler hold them. A profile that can't be native, or that nobod
 
 from __future__ import annotations
 
+import atexit
 import os
-from _thread import RLock
+from _thread import RLock, get_ident
 
 from ..._api.summary import print_message
+from .. import _shim as _shim_module
+from .._environment import needed_torch
+from .._settings import settings_of
 from .config import with_request
 from .session import NativeSession
 
@@ -21,42 +25,58 @@ _lock = RLock()
 _shim: Any = None
 _settings: tuple[Any, ...] = ()
 _is_default = False  # all profiles are native
-_wanted = 0  # profiles of kpytrace.torch.profile that begin now
+_wanted: set[int] = set()  # threads in which a kpytrace.torch.profile begins now
 _prepared: Optional[NativeSession] = None
-_running: Optional[NativeSession] = None
+# The profiles that run, the last one begun at the end. None stands for one of torch's own, inside a native one.
+_running: list[Optional[NativeSession]] = []
 _patches: list[tuple[ModuleType, str, Any, Any]] = []  # module, name, the original, ours
 _printed: set[str] = set()
 
 
-def use(shim: Any, settings: tuple[Any, ...]) -> None:
-    """Sets what sessions need: the shim, and the arguments of its install()."""
+def load(threads: Optional[bool] = None) -> None:
+    """Lets profiles be native if that is asked for. THREADS: threads that start while they run are recorded, too; None
+    changes nothing. Raises TorchHostError."""
     global _shim, _settings
-    _shim, _settings = shim, settings
+    torch = needed_torch()
+    with _lock:
+        if _shim is None:
+            _shim = _shim_module.load(torch)
+            atexit.register(_end)
+        if threads is not None or not _settings:
+            _settings = settings_of(torch, "full", threads is not False)
+        _patch(torch)
 
 
-def set_default(is_native: bool) -> None:
+def install(threads: bool) -> None:
+    """Makes all later profiles native."""
     global _is_default
-    _is_default = is_native
+    load(threads)
+    _is_default = True
+
+
+def uninstall() -> None:
+    """Makes later profiles torch's own. One that runs ends as it began."""
+    global _is_default
+    _is_default = False
+    with _lock:
+        if not _running:
+            _unpatch()
 
 
 class Wanted:
-    """Within this context, profiles of the calling thread's session begin natively."""
+    """In this context, a profile that the calling thread begins is native."""
 
     def __enter__(self) -> None:
-        global _wanted
-        with _lock:
-            _wanted += 1
+        _wanted.add(get_ident())
 
     def __exit__(self, *_: object) -> None:
-        global _wanted
-        with _lock:
-            _wanted -= 1
+        _wanted.discard(get_ident())
 
 
 def _take(config: Any, activities: Iterable[Any], filters: Any) -> Optional[NativeSession]:
     """Returns a session for a profile that is to be native, or None."""
     request = getattr(config, "kpytrace_request", None)
-    if request is None or not (_is_default or _wanted):
+    if request is None or not (_is_default or get_ident() in _wanted):
         return None
     why = request.why_not_native(set(activities), filters)
     if why is None:
@@ -67,14 +87,17 @@ def _take(config: Any, activities: Iterable[Any], filters: Any) -> Optional[Nati
     return None
 
 
+def _last() -> Optional[NativeSession]:
+    """Returns the native profile that runs, or None, also if one of torch's own runs in it."""
+    return _running[-1] if _running else None
+
+
 def _prepare(original: Callable[..., None]) -> Callable[..., None]:
     def _prepare_profiler(config: Any, activities: Any, activity_filter: Any = None, **more: Any) -> None:
         global _prepared
         with _lock:
-            _prepared = None
-            session = None if _running else _take(config, activities, activity_filter)
-            if session:
-                _prepared = session
+            _prepared = _take(config, activities, activity_filter)
+            if _prepared:
                 return None
         if activity_filter is not None:
             more["activity_filter"] = activity_filter
@@ -84,36 +107,33 @@ def _prepare(original: Callable[..., None]) -> Callable[..., None]:
 
 def _enable(original: Callable[..., None]) -> Callable[..., None]:
     def _enable_profiler(config: Any, activities: Any, *more: Any, **options: Any) -> None:
-        global _prepared, _running
+        global _prepared
         with _lock:
             session, _prepared = _prepared, None
-            if session is None:
-                return original(config, activities, *more, **options)
-            if _running:
-                raise RuntimeError("Profiler is already enabled on this thread")
-            session.start()
-            _running = session
-            return None
+            if session:
+                session.start()
+            else:
+                original(config, activities, *more, **options)
+            if session or _running:
+                _running.append(session)
     return _enable_profiler
 
 
 def _disable(original: Callable[[], Any]) -> Callable[[], Any]:
     def _disable_profiler() -> Any:
-        global _running
         with _lock:
-            session, _running = _running, None
-            if session is not None:
-                return session.stop()
-        return original()
+            session = _running.pop() if _running else None
+            return session.stop() if session else original()
     return _disable_profiler
 
 
 def _toggle(original: Callable[..., None]) -> Callable[..., None]:
     def _toggle_collection_dynamic(enable: bool, activities: Any) -> None:
         with _lock:
-            if _running is not None:
+            session = _last()
+            if session:
                 if any(str(one).endswith("CPU") for one in activities):
-                    _running.collect_operators(enable)
+                    session.collect_operators(enable)
                 return None
         return original(enable, activities)
     return _toggle_collection_dynamic
@@ -121,7 +141,7 @@ def _toggle(original: Callable[..., None]) -> Callable[..., None]:
 
 def _add_metadata(original: Callable[..., None]) -> Callable[..., None]:
     def _add_metadata_json(key: str, value: str) -> None:
-        session = _running or _prepared
+        session = _prepared or _last()
         if session is None:
             return original(key, value)
         session.metadata[key] = value
@@ -131,19 +151,19 @@ def _add_metadata(original: Callable[..., None]) -> Callable[..., None]:
 
 def _is_stopped(original: Callable[[], bool]) -> Callable[[], bool]:
     def _is_kineto_stopped() -> bool:
-        return False if _running is not None else original()
+        return False if _last() else original()
     return _is_kineto_stopped
 
 
 def _step(original: Callable[[], None]) -> Callable[[], None]:
     def _kineto_step() -> None:
-        return None if _running is not None else original()
+        return None if _last() else original()
     return _kineto_step
 
 
 def _is_enabled(original: Callable[[], bool]) -> Callable[[], bool]:
     def _profiler_enabled() -> bool:
-        return _running is not None or original()
+        return bool(_last()) or original()
     return _profiler_enabled
 
 
@@ -153,7 +173,7 @@ _MAKERS = {"_prepare_profiler": _prepare, "_enable_profiler": _enable, "_disable
            "ProfilerConfig": with_request}
 
 
-def patch(torch: ModuleType) -> None:
+def _patch(torch: ModuleType) -> None:
     """Puts our functions in the place of torch's. A second call changes nothing."""
     if _patches:
         return
@@ -167,29 +187,35 @@ def patch(torch: ModuleType) -> None:
         for module in holders:
             _patches.append((module, name, vars(module)[name], ours))
             setattr(module, name, ours)
-    os.register_at_fork(after_in_child=_forked)
 
 
-def unpatch() -> None:
-    """Puts torch's functions back where ours still are. A profile that runs natively ends as such."""
-    global _patches
-    kept = []
-    for module, name, original, ours in reversed(_patches):
-        if _running is not None:
-            kept.append((module, name, original, ours))
-        elif vars(module).get(name) is ours:
+def _unpatch() -> None:
+    """Puts torch's functions back where ours still are."""
+    while _patches:
+        module, name, original, ours = _patches.pop()
+        if vars(module).get(name) is ours:
             setattr(module, name, original)
-    _patches = kept[::-1]
 
 
-def is_running() -> bool:
-    return _running is not None
+def _end() -> None:
+    """At exit, torch must not call a trace that is freed."""
+    with _lock:
+        while _running:
+            session = _running.pop()
+            if session:
+                session.stop()
 
 
 def _forked() -> None:
     """A child's torch has no running profiler."""
-    global _lock, _running, _prepared
+    global _lock, _prepared
     _lock = RLock()
-    if _running is not None:
-        _running.forget()
-    _running = _prepared = None
+    for session in _running:
+        if session:
+            session.forget()
+    _running.clear()
+    _prepared = None
+    _wanted.clear()
+
+
+os.register_at_fork(after_in_child=_forked)

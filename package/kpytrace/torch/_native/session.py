@@ -55,6 +55,8 @@ class NativeSession:
         self._functions, self._tracer = native.standalone.tracer(self._handle)
         if self.has_cpu:
             self.collect_operators(True)
+        if self.request.profile_memory and not self._shim.view_memory(self._host):
+            raise RuntimeError("Profiler is already enabled on this thread")
 
     def collect_operators(self, wanted: bool) -> None:
         if not wanted:
@@ -67,6 +69,7 @@ class NativeSession:
         """Ends the recording, and returns it."""
         end_ns = time.time_ns()
         self._shim.leave_operators(self._tracer)
+        self._shim.end_memory(self._host)
         native.standalone.stop(self._handle)
         recording = self._shim.view_recording(self._host, self._functions, self._tracer, end_ns)
         return NativeResult(self.request, self._handle, recording, self.metadata, self._begin_ns, end_ns)
