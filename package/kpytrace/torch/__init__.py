@@ -208,8 +208,8 @@ def uninstall() -> str:
         _set_memory_factory(torch, shim, False)
         shim.uninstall_unwinder()
         _no_tracebacks = "kpytrace is not installed in torch"
+        _set_native(False, False)  # its functions are on top of those of _export
         _export.uninstall(torch)
-        _set_native(False, False)
         _observer.stop_serving()
         _mode = None
         return "stock" if distance else "none"
