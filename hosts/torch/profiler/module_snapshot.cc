@@ -118,7 +118,7 @@ void read_group(PyObject *group, PyObject *states, OptimizerInfo &out)
 
 } // namespace
 
-NNModuleInfo read_module(PyObject *module)
+NNModuleInfo read_module(PyObject *module, bool with_parameters)
 {
     NNModuleInfo info;
     PyObject *name;
@@ -127,6 +127,7 @@ NNModuleInfo read_module(PyObject *module)
     info.self_ = torch::profiler::impl::PyModuleSelf(module);
     info.cls_ = torch::profiler::impl::PyModuleCls(reinterpret_cast<PyObject *>(Py_TYPE(module)));
     info.cls_name_ = class_name(module);
+    if (!with_parameters) return info;
     PyRef parameters(dict_attribute(module, "_parameters"));
     while (parameters && PyDict_Next(parameters, &position, &name, &parameter))
         if (auto metadata = metadata_of(parameter))

@@ -9,7 +9,8 @@
 namespace kpytrace
 {
 
-torch::profiler::impl::NNModuleInfo read_module(PyObject *module);
+// Without WITH_PARAMETERS, only the class is read.
+torch::profiler::impl::NNModuleInfo read_module(PyObject *module, bool with_parameters);
 torch::profiler::impl::OptimizerInfo read_optimizer(PyObject *optimizer);
 
 } // namespace kpytrace

@@ -54,7 +54,10 @@ bool read_watched(PyObject *list, Watch what, Settings &out)
 
 // A view, with the structs that its capsules point to.
 struct Lent {
-    explicit Lent(std::shared_ptr<const Settings> settings) : view(std::move(settings), nullptr) {}
+    explicit Lent(std::shared_ptr<const Settings> settings)
+        : view(std::move(settings), nullptr, false)
+    {
+    }
 
     SessionView view;
     std::optional<MemoryReports> memory;
@@ -135,7 +138,6 @@ PyObject *view_recording(PyObject *, PyObject *args)
     if (!found) return nullptr;
     const Owner &owner = *found;
     owner->view.objects().release();
-    owner->view.objects().drop_parameters();
     kpti_torch_recording &recording = owner->recording;
     recording = owner->view.lent();
     recording.handed = recording.listed = KPTI_TORCH_HANDED_NONE;

@@ -12,7 +12,7 @@ namespace kpytrace
 
 Recorder::Recorder(std::shared_ptr<const Settings> settings,
                    torch::profiler::impl::RecordQueue *queue)
-    : view_(std::move(settings), queue)
+    : view_(std::move(settings), queue, true)
 {
 }
 

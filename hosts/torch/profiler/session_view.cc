@@ -15,8 +15,8 @@ static constexpr uint32_t tick_source =
     std::is_same_v<c10::approx_time_t, uint64_t> ? KPT_TICKS_COUNTER : KPT_TICKS_REALTIME_NS;
 
 SessionView::SessionView(std::shared_ptr<const Settings> settings,
-                         torch::profiler::impl::RecordQueue *queue)
-    : settings_(std::move(settings)), queue_(queue)
+                         torch::profiler::impl::RecordQueue *queue, bool has_tree)
+    : settings_(std::move(settings)), queue_(queue), objects_(has_tree)
 {
     for (const std::string &prefix : settings_->prefixes)
         prefixes_.push_back({prefix.data(), prefix.size()});

@@ -22,9 +22,10 @@ namespace kpytrace
 class SessionView
 {
   public:
-    // QUEUE is torch's, and may be null, otherwise it must outlive end_queue().
-    SessionView(std::shared_ptr<const Settings> settings,
-                torch::profiler::impl::RecordQueue *queue);
+    // QUEUE is torch's, and may be null, otherwise it must outlive end_queue(). Without HAS_TREE, torch makes no tree of
+    // the events, and modules have only names.
+    SessionView(std::shared_ptr<const Settings> settings, torch::profiler::impl::RecordQueue *queue,
+                bool has_tree);
 
     const Settings &settings() const
     {

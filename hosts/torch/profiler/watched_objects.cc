@@ -45,7 +45,7 @@ uint64_t Objects::see(uint64_t watch, PyObject *self)
     if (!known || !fresh) return known ? known->number : 0;
     Sighting sighting;
     if (watch == MODULE_CALL) {
-        sighting.module = read_module(self);
+        sighting.module = read_module(self, with_parameters_);
         sighting.module->id_ = number_of(Py_TYPE(self));
     } else {
         sighting.optimizer = read_optimizer(self);

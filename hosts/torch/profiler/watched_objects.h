@@ -28,6 +28,8 @@ struct Sighting {
 class Objects
 {
   public:
+    // WITH_PARAMETERS: torch's tree of events will be asked for the parameters of modules.
+    explicit Objects(bool with_parameters) : with_parameters_(with_parameters) {}
     ~Objects();
 
     // Called when a watched call of SELF begins. The GIL is held. No exception is left set.
@@ -52,6 +54,7 @@ class Objects
     static Identity *find(Identities &in, PyObject *object, bool &fresh);
     uint64_t number_of(PyTypeObject *type);
 
+    const bool with_parameters_;
     mutable std::mutex lock_; // guards sightings_, which is read without the GIL
     std::deque<Sighting> sightings_;
     Identities objects_; // the GIL guards the rest

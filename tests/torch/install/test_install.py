@@ -160,7 +160,7 @@ class Install(unittest.TestCase):
 
     def test_wrong_mode(self):
         reply = support.python("-c", "import kpytrace.torch; kpytrace.torch.install('some')")
-        self.assertIn("mode must be 'all', 'full' or 'fast', not 'some'", reply.stderr)
+        self.assertIn("mode must be 'all', 'full', 'fast' or 'native', not 'some'", reply.stderr)
 
     def test_late_threads_can_be_left_out(self):
         code = """

@@ -40,7 +40,8 @@ class NativeSession:
     def start(self) -> None:
         """Records from now on."""
         native.load()
-        callbacks = self._shim.session_view(*self._settings)
+        # Only calls of modules need names: torch gets no tree with optimizers, and no calls that patterns look for.
+        callbacks = self._shim.session_view(*self._settings[:6], [], [])
         # The last filter that matches decides. Our own functions are no calls of the program.
         filters = (("exclude", "file", _FOLDER),) if self.request.with_stack and self.has_cpu else (
             ("exclude", "glob", b"*"),)
