@@ -266,7 +266,7 @@ static kpt_status take_chunk(kpti_loaded *r, const kpt_chunk *chunk, kpti_error 
             error, KPT_E_UNSUPPORTED,
             "the recording has format %u, but this version of kpytrace reads formats up to %d: "
             "use the version that made it, or a newer one",
-            chunk->format, KPTI_CHUNK_FORMAT_NEWEST | KPTI_PACKED_FORMAT);
+            chunk->format & ~(uint32_t)KPTI_PACKED_FORMAT, KPTI_CHUNK_FORMAT_NEWEST);
     if (chunk->size_bytes && (!chunk->data || (uintptr_t)chunk->data % sizeof(kpti_event)))
         return kpti_fail(error, KPT_E_INVALID, "a chunk's data is NULL, or not aligned to 8 bytes");
     if (!extend(r->env, &r->chunks, r->chunks.count + 1, sizeof *chunk)) return no_memory(error);

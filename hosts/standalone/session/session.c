@@ -171,6 +171,11 @@ const char *kpti_session_noop_reason(const kpti_session *session)
     return session->noop_reason[0] ? session->noop_reason : NULL;
 }
 
+void kpti_session_compress(kpti_session *session)
+{
+    session->compress = 1;
+}
+
 uint64_t kpti_session_skipped(const kpti_session *session, uint32_t *kind)
 {
     *kind = session->reader.skipped_kind;
