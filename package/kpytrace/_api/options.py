@@ -258,7 +258,8 @@ def check_output(output: Path, what: str = "trace") -> str:
     if nothing can be written there."""
     path = os.path.abspath(os.fsdecode(output))
     if path.endswith(".kpt.gz"):
-        raise ValueError(f"a .kpt file can't be compressed: leave out .gz in {os.fsdecode(output)!r}")
+        raise ValueError(f"a .kpt file can't be compressed with gzip: leave out .gz in {os.fsdecode(output)!r}, and give "
+                         f"compress=True (--compress)")
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, f"the folder of the {what} does not exist", folder)

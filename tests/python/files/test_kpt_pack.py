@@ -142,6 +142,7 @@ class Programs(Packed):
 
 class Death(Packed):
     def test_killed_at_any_time_all_but_the_last_flush_is_there(self):
+        """The margin is 2 s, since the thread that packs may not get a processor of a busy machine for a second."""
         program = WORK + textwrap.dedent("""
             import kpytrace, threading, time
             kpytrace.start(sys.argv[1], flush_ns="20ms", compress=True)
@@ -155,18 +156,18 @@ class Death(Packed):
             """)
         seed = random.randrange(2**32)
         rng = random.Random(seed)
-        for i in range(5):
+        for i in range(3):
             with self.subTest(f"kill {i}, seed {seed}"):
                 child = subprocess.Popen([sys.executable, "-c", program, self.kpt], text=True, stdout=subprocess.PIPE)
                 first = child.stdout.readline()
-                time.sleep(rng.random() * 0.2)
+                time.sleep(2.1 + rng.random() * 0.2)
                 child.kill()
                 killed = time.monotonic()
                 lines = [line.split() for line in (first + child.stdout.read()).splitlines()
                          if line.count(" ") == 1 and line[-1:].isdigit()]
                 child.wait()
                 child.stdout.close()
-                surely = max((int(n) for n, at in lines if float(at) < killed - 0.5), default=0)
+                surely = max((int(n) for n, at in lines if float(at) < killed - 2), default=0)
                 self.assertEqual(_standalone.open(native.load(), self.kpt, False)[1], "cut off")
                 self.assertGreaterEqual(self.leaves(self.kpt, b"MainThread"), surely)
                 if not i:
