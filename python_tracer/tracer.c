@@ -281,9 +281,9 @@ static uint32_t name_operator(void *self, kpt_str name, uint32_t scope)
     return kpti_operator_name(name, scope);
 }
 
-static uint64_t begin_operator(void *self, const kpt_operator *op)
+static uint64_t begin_operator(void *self, kpt_handle handle, const kpt_operator *op)
 {
-    return kpti_operator_begin(self, op);
+    return kpti_operator_begin(self, handle, op);
 }
 
 static void end_operator(void *self, uint64_t token)
@@ -338,6 +338,7 @@ const kpti_tracer_impl kpti_python_tracer = {
     .name_operator = name_operator,
     .begin_operator = begin_operator,
     .end_operator = end_operator,
+    .get_direct_ops = kpti_operator_direct_ops,
     .forked = forked,
     .destroy = destroy,
 };

@@ -13,7 +13,7 @@
 #include "kpt.h"
 
 /* Incremented with every change of this header. A backend also has the project's version. */
-#define KPTI_INTERFACE 9
+#define KPTI_INTERFACE 10
 
 /* Called for every operator of a host. `hot` groups these functions in one text section, which
  * keeps them on few cache lines; between two operators the host's code evicts them. */
@@ -59,6 +59,12 @@ static inline void kpti_free(const kpti_env *env, void *memory, size_t size)
         env->host.dealloc(env->host.ctx, memory, size);
 }
 
+/* The functions of kpt_tracer_ops that a host calls for each operator. */
+typedef struct kpti_operator_ops {
+    kpt_status (*begin)(kpt_handle self, const kpt_operator *op, uint64_t *token);
+    kpt_status (*end)(kpt_handle self, uint64_t token);
+} kpti_operator_ops;
+
 /* One table of functions per kind of object. make sets *self; the plugin passes it to the others.
  * forked runs in the child of a fork, on its only thread. Recording has ended there, and the
  * recorded data is gone. forked must not acquire a lock. */
@@ -72,11 +78,16 @@ typedef struct kpti_tracer_impl {
     void (*get_stats)(void *self, kpt_stats *out);
     void (*mark)(void *self, uint32_t what, uint64_t number); /* any thread, at any time */
     kpt_status (*get_chunks)(void *self, const kpt_chunk_sink *sink, kpti_error *error);
-    /* These three: any thread, at any time. All are NULL if the implementation records no operators. name_operator returns 0 if there is no memory. begin_operator
-     * returns the token, or 0. */
+    /* These three: any thread, at any time. All are NULL if the implementation records no operators.
+     * name_operator returns 0 if there is no memory. begin_operator returns the token, or 0. HANDLE is
+     * the host's handle of SELF. */
     uint32_t (*name_operator)(void *self, kpt_str name, uint32_t scope);
-    uint64_t (*begin_operator)(void *self, const kpt_operator *op);
+    uint64_t (*begin_operator)(void *self, kpt_handle handle, const kpt_operator *op);
     void (*end_operator)(void *self, uint64_t token);
+    /* May be NULL. Returns functions that hosts call in place of the plugin's, without its check of the
+     * handle. They record an operator only in a stream that begin_operator has used with the same
+     * handle. In all other cases they call GENERAL, the plugin's functions, which stay valid. */
+    kpti_operator_ops (*get_direct_ops)(kpti_operator_ops general);
     void (*forked)(void *self);
     void (*destroy)(void *self);
 } kpti_tracer_impl;

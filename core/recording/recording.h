@@ -31,6 +31,8 @@ typedef struct kpti_chunk {
     uint32_t count;    /* events written */
     /* how many of the first events repeat open calls: OPEN events and their details */
     uint32_t repeated;
+    uint32_t
+        packed_bytes; /* not 0: a loaded chunk, whose events are so many packed bytes (packed_words.h) */
     kpti_event *events; /* follow the chunk in memory, or are borrowed by a loader */
 } kpti_chunk;
 

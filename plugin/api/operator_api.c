@@ -43,7 +43,7 @@ KPTI_HOT kpt_status kpti_api_begin_operator(kpt_handle self, const kpt_operator 
         (op->inputs.size && !op->inputs.data) || op->scope > KPT_SCOPE_MAX)
         return KPT_E_INVALID;
     impl = recorder_of(object);
-    if (impl) *token = impl->begin_operator(object->self, op);
+    if (impl) *token = impl->begin_operator(object->self, self, op);
     return KPT_OK;
 }
 
@@ -53,4 +53,20 @@ KPTI_HOT kpt_status kpti_api_end_operator(kpt_handle self, uint64_t token)
     if (!object) return KPT_E_HANDLE;
     if (token && recorder_of(object)) recorder_of(object)->end_operator(object->self, token);
     return KPT_OK;
+}
+
+const kpt_tracer_ops *kpti_api_direct_ops(const kpti_tracer_impl *impl, const kpt_tracer_ops *ops)
+{
+    static kpt_tracer_ops direct;
+    if (!impl->get_direct_ops) return ops;
+    kpti_handles_lock(); /* a fork waits for it; the backend acquires no lock */
+    if (!direct.struct_size) {
+        const kpti_operator_ops own =
+            impl->get_direct_ops((kpti_operator_ops){ops->begin_operator, ops->end_operator});
+        direct = *ops;
+        direct.begin_operator = own.begin;
+        direct.end_operator = own.end;
+    }
+    kpti_handles_unlock();
+    return &direct;
 }

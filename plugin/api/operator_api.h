@@ -12,4 +12,8 @@ kpt_status kpti_api_name_operator(kpt_handle self, kpt_str name, uint32_t scope,
 kpt_status kpti_api_begin_operator(kpt_handle self, const kpt_operator *op, uint64_t *token);
 kpt_status kpti_api_end_operator(kpt_handle self, uint64_t token);
 
+/* Returns the functions for tracers of IMPL: OPS, or a copy with the functions that IMPL has for operators. One
+ * implementation at most has them, as a process has one backend. */
+const kpt_tracer_ops *kpti_api_direct_ops(const kpti_tracer_impl *impl, const kpt_tracer_ops *ops);
+
 #endif

@@ -236,6 +236,11 @@ static const kpt_tracer_ops ops = {
     .end_operator = kpti_api_end_operator,
 };
 
+static const void *ops_of(const void *impl)
+{
+    return kpti_api_direct_ops(impl, &ops);
+}
+
 static void forked(void *object)
 {
     kpti_object *o = object;
@@ -365,6 +370,7 @@ const kpti_object_class kpti_tracer_class = {
     .args_v1_size = KPT_TRACER_ARGS_V1_SIZE,
     .ops = &ops,
     .ops_v1_size = KPT_TRACER_OPS_V1_SIZE,
+    .ops_of = ops_of,
     .noop = &kpti_noop_tracer,
     .pick = pick,
     .check = check,

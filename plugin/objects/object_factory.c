@@ -58,7 +58,7 @@ static kpt_status adopt(making *m, kpti_object *object, const char *text)
     kpt_status status = kpti_handle_new(p->kind, object, text, &m->made.self);
     if (status != KPT_OK)
         return kpti_fail(&m->error, status, "too many hosts and tracers in this process");
-    m->made.ops = p->ops;
+    m->made.ops = p->ops_of ? p->ops_of(object->impl) : p->ops;
     m->made.flags = object->impl == p->noop ? (uint32_t)KPT_OBJECT_NOOP : 0;
     return KPT_OK;
 }

@@ -35,6 +35,8 @@ typedef struct kpti_object_class {
     uint32_t args_v1_size;
     const void *ops;
     uint32_t ops_v1_size;
+    /* Returns the functions for objects of IMPL, with the size of ops. NULL: they are ops. */
+    const void *(*ops_of)(const void *impl);
     const void *noop;
     const void *(*pick)(const kpti_backend *backend); /* returns the implementation, or NULL */
     /* Replaces pick for kinds that no backend implements. Returns the implementation, or NULL with the reason

@@ -218,6 +218,7 @@ void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread)
 {
     kpti_assert(kpti_tracing_lock_is_mine() && !stream->thread && stream->tracer->orphans);
     stream->thread = thread;
+    stream->direct_handle = 0; /* its operators had another thread of the host */
     stream->owned_next = thread->owned;
     thread->owned = stream;
     stream->tracer->orphans--;
@@ -260,6 +261,7 @@ void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     if (!follows) stream->sequence = 0;
     take_options(stream);
     stream->run = stream->tracer->run_count - 1;
+    stream->direct_handle = 0; /* its tokens were of another run */
     stream->dropped = 0;
     stream->begun = now;
     stream->open_span_count = 0;

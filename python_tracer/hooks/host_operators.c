@@ -35,7 +35,7 @@ uint32_t kpti_operator_name(kpt_str name, uint32_t scope)
 
 /* Enters the callback. Returns the calling thread with a stream for each tracer, or NULL if there is no memory. Dead
  * code objects are left to the next event of Python. */
-static KPTI_HOT kpti_thread *enter(void)
+static kpti_thread *enter(void)
 {
     kpti_thread *thread = kpti_callback_begin(0);
     if (__builtin_expect(thread && kpti_is_behind(thread), 0)) kpti_sync_for_operator(thread);
@@ -83,7 +83,7 @@ static uint64_t token_of(const kpti_stream *stream, uint32_t function)
            (uint64_t)(stream->index & ((1U << STREAM_BITS) - 1)) << KPTI_NUMBER_BITS | function;
 }
 
-static KPTI_HOT uint64_t begin_operator(kpti_stream *stream, const kpt_operator *op)
+static uint64_t begin_operator(kpti_stream *stream, const kpt_operator *op)
 {
     uint64_t now = now_of(stream);
     if (op->name >= KPTI_OPEN_SPAN) return 0;
@@ -124,24 +124,32 @@ static uint64_t begin_range(kpti_tracer *tracer, kpti_stream *stream, const kpt_
     return RANGE | number;
 }
 
-KPTI_HOT uint64_t kpti_operator_begin(kpti_tracer *tracer, const kpt_operator *op)
+/* Prepares the stream for operators of the host that has HANDLE. From now on they take the fast path, unless the host
+ * has its own clock. */
+static void prepare(kpti_stream *stream, kpt_handle handle, const kpt_operator *op)
+{
+    if (!atomic_load_explicit(&stream->format, memory_order_relaxed))
+        atomic_store_explicit(&stream->format, KPTI_CHUNK_FORMAT_OPERATORS, memory_order_relaxed);
+    atomic_store_explicit(&stream->host_writes, 1, memory_order_relaxed);
+    if (!stream->attached) stream->host_value = op->thread;
+    stream->direct_token = token_of(stream, 0);
+    stream->direct_handle = stream->clock ? 0 : handle;
+}
+
+uint64_t kpti_operator_begin(kpti_tracer *tracer, kpt_handle handle, const kpt_operator *op)
 {
     kpti_thread *thread = enter();
     kpti_stream *stream = thread ? kpti_host_stream(thread, tracer) : NULL;
     uint64_t token = 0;
     if (stream) {
-        if (!atomic_load_explicit(&stream->format, memory_order_relaxed))
-            atomic_store_explicit(&stream->format, KPTI_CHUNK_FORMAT_OPERATORS,
-                                  memory_order_relaxed);
-        atomic_store_explicit(&stream->host_writes, 1, memory_order_relaxed);
-        if (!stream->attached) stream->host_value = op->thread;
+        prepare(stream, handle, op);
         token = op->text.size ? begin_range(tracer, stream, op) : begin_operator(stream, op);
     }
     if (thread) kpti_slow_end(thread);
     return token;
 }
 
-KPTI_HOT void kpti_operator_end(kpti_tracer *tracer, uint64_t token)
+void kpti_operator_end(kpti_tracer *tracer, uint64_t token)
 {
     kpti_thread *thread = kpti_thread_self;
     const uint32_t function = (uint32_t)token & KPTI_MAX_NUMBER;
@@ -158,4 +166,80 @@ KPTI_HOT void kpti_operator_end(kpti_tracer *tracer, uint64_t token)
         (void)kpti_stream_append(stream, function << KPTI_KIND_BITS | KPTI_EVENT_EXIT, &now);
     }
     kpti_slow_end(thread);
+}
+
+/* The fast path: an operator of a stream that has had one before. It touches as few cache lines as possible, since torch
+ * evicts them between two operators: no handle, no tracer, and of the stream the first line only. A stream that has
+ * ended has no limit, and that of a destroyed tracer has another handle. So neither needs a test. */
+
+static kpti_operator_ops general; /* the plugin's; written once, before the first tracer is made */
+
+/* Returns the calling thread's stream for the operators of HANDLE, or NULL. */
+static inline kpti_stream *direct_stream(const kpti_thread *thread, kpt_handle handle)
+{
+    kpti_stream *stream = thread->streams;
+    while (stream && stream->direct_handle != handle)
+        stream = stream->next;
+    return stream;
+}
+
+/* Whether OP is valid, is no range, and has nothing that takes more than one word beside its ENTER. */
+static inline int is_plain(const kpt_operator *op)
+{
+    return op->struct_size == sizeof *op &&
+           !(op->flags | op->scope | op->text.size | op->inputs.size | op->record_id) &&
+           op->name - 1 < KPTI_OPEN_SPAN - 1 && op->sequence_plus_1 <= UINT32_MAX &&
+           op->forward_thread <= KPTI_OPERATOR_MAX_FORWARD;
+}
+
+static KPTI_HOT kpt_status begin_direct(kpt_handle self, const kpt_operator *op, uint64_t *token)
+{
+    kpti_thread *thread = kpti_thread_self;
+    kpti_stream *stream;
+    if (__builtin_expect(!thread || !self || !op || !token || !is_plain(op), 0))
+        return general.begin(self, op, token);
+    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    stream = direct_stream(thread, self);
+    if (__builtin_expect(
+            !stream || !kpti_stream_append_quick(
+                           stream, op->name << KPTI_KIND_BITS | KPTI_EVENT_ENTER, kpti_ticks()),
+            0)) {
+        kpti_slow_end(thread);
+        return general.begin(self, op, token);
+    }
+    if (op->sequence_plus_1 | op->forward_thread)
+        kpti_stream_append_plain(
+            stream, kpti_operator_make((kpti_operator_fields){(uint32_t)op->sequence_plus_1, 0, 0,
+                                                              (uint32_t)op->forward_thread}));
+    *token = stream->direct_token | op->name;
+    kpti_slow_end(thread);
+    return KPT_OK;
+}
+
+static KPTI_HOT kpt_status end_direct(kpt_handle self, uint64_t token)
+{
+    kpti_thread *thread = kpti_thread_self;
+    const uint32_t function = (uint32_t)token & KPTI_MAX_NUMBER;
+    kpti_stream *stream;
+    if (__builtin_expect(!thread || !self || !function, 0)) return general.end(self, token);
+    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    stream = direct_stream(thread, self);
+    if (__builtin_expect(!stream || (stream->direct_token | function) != token ||
+                             !kpti_stream_append_quick(stream,
+                                                       function << KPTI_KIND_BITS | KPTI_EVENT_EXIT,
+                                                       kpti_ticks()),
+                         0)) {
+        kpti_slow_end(thread);
+        return general.end(self, token);
+    }
+    kpti_slow_end(thread);
+    return KPT_OK;
+}
+
+kpti_operator_ops kpti_operator_direct_ops(kpti_operator_ops plugin)
+{
+    general = plugin;
+    return (kpti_operator_ops){begin_direct, end_direct};
 }

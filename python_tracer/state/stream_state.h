@@ -22,17 +22,19 @@ enum { KPTI_OPEN_SPANS = 16 };
 typedef struct kpti_stream {
     _Atomic(kpti_event *) cursor; /* written by the owner; relaxed */
     _Atomic(kpti_event *) limit;  /* NULL, or where the space for short events ends */
-    uint64_t begun;               /* kpti_ticks when it began to record in this run */
-    uint32_t high;                /* upper half of the tick counter at the last event */
-    uint32_t bit;                 /* its tracer's bit in masks */
-    uint32_t enter_bit;           /* the same for enters; KPTI_NO_BIT: no fast path */
-    uint32_t c_bit;               /* the bit if the tracer records C calls, else 0 */
-    uint32_t all_bit;             /* the bit if it records all callables, else 0 */
-    uint32_t task_key;            /* the tracer's; 0: tasks are not recorded */
-    uint32_t task;                /* the number for the coroutine being entered */
-    uint32_t max_depth;           /* 0: no limit */
-    uint32_t depth; /* of Python calls, above the lowest point so far; used with max_depth */
     struct kpti_stream *next;     /* the thread's next recording stream; the owner's */
+    uint64_t direct_handle; /* the host's, if operators take the fast path; else 0; the owner's */
+    uint64_t direct_token;  /* the token of an operator without its function's id */
+    uint32_t high;          /* upper half of the tick counter at the last event */
+    uint32_t bit;           /* its tracer's bit in masks */
+    uint32_t enter_bit;     /* the same for enters; KPTI_NO_BIT: no fast path */
+    uint32_t c_bit;         /* the bit if the tracer records C calls, else 0 */
+    uint32_t all_bit;       /* the bit if it records all callables, else 0 */
+    uint32_t task_key;      /* the tracer's; 0: tasks are not recorded */
+    uint32_t task;          /* the number for the coroutine being entered */
+    uint32_t max_depth;     /* 0: no limit */
+    uint32_t depth; /* of Python calls, above the lowest point so far; used with max_depth */
+    uint64_t begun; /* kpti_ticks when it began to record in this run */
     uint64_t (*clock)(void *ctx); /* the host's clock, with KPT_TICKS_HOST; NULL: kpti_ticks */
     void *clock_ctx;
 

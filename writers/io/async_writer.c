@@ -18,8 +18,8 @@ struct kpti_courier {
     kpti_carry_fn carry;
     void *ctx;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards all fields below; not held while a buffer is carried */
-    pthread_cond_t changed;
+    pthread_mutex_t lock;   /* guards all fields below; not held while a buffer is carried */
+    pthread_cond_t changed; /* threads wait for different changes, so each change wakes all */
     slot slots[SLOTS];
     uint64_t sent;
     uint64_t carried;
@@ -46,21 +46,26 @@ static void *run(void *arg)
         (void)pthread_mutex_lock(&c->lock);
         c->carried++;
         kpti_assert(is_valid(c));
-        (void)pthread_cond_signal(&c->changed);
+        (void)pthread_cond_broadcast(&c->changed);
     }
     (void)pthread_mutex_unlock(&c->lock);
     return NULL;
 }
 
-static void free_courier(kpti_courier *c)
+void kpti_courier_leave(kpti_courier *c)
 {
     kpti_heap heap = c->heap;
-    kpti_assert(c->sent == c->carried);
     for (int i = 0; i < SLOTS; i++)
         kpti_heap_give(&heap, c->slots[i].buffer, c->buffer_bytes);
+    kpti_heap_give(&heap, c, sizeof *c);
+}
+
+static void free_courier(kpti_courier *c)
+{
+    kpti_assert(c->sent == c->carried);
     (void)pthread_cond_destroy(&c->changed);
     (void)pthread_mutex_destroy(&c->lock);
-    kpti_heap_give(&heap, c, sizeof *c);
+    kpti_courier_leave(c);
 }
 
 kpti_courier *kpti_courier_start(const kpti_heap *heap, size_t buffer_bytes, kpti_carry_fn carry,
@@ -94,16 +99,25 @@ char *kpti_courier_swap(kpti_courier *c, char *buffer, size_t size)
     *next = (slot){buffer, size};
     c->sent++;
     kpti_assert(is_valid(c) && !c->ending && empty != buffer);
-    (void)pthread_cond_signal(&c->changed);
+    (void)pthread_cond_broadcast(&c->changed);
     (void)pthread_mutex_unlock(&c->lock);
     return empty;
+}
+
+void kpti_courier_drain(kpti_courier *c)
+{
+    uint64_t until;
+    (void)pthread_mutex_lock(&c->lock);
+    for (until = c->sent; c->carried < until;)
+        (void)pthread_cond_wait(&c->changed, &c->lock);
+    (void)pthread_mutex_unlock(&c->lock);
 }
 
 void kpti_courier_end(kpti_courier *c)
 {
     (void)pthread_mutex_lock(&c->lock);
     c->ending = 1;
-    (void)pthread_cond_signal(&c->changed);
+    (void)pthread_cond_broadcast(&c->changed);
     (void)pthread_mutex_unlock(&c->lock);
     (void)pthread_join(c->thread, NULL);
     free_courier(c);

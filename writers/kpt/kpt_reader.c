@@ -8,6 +8,7 @@
 
 #include "abi/kpt_text.h"
 #include "core/base/file_descriptor.h"
+#include "core/base/packed_words.h"
 #include "writers/kpt/kpt_gpu_read.h"
 
 /* Most bytes of the file that stay resident while it is read. */
@@ -160,7 +161,7 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
         memcpy(&head, bytes, sizeof head);
         /* Fills only the fields that every loader has; the loader's struct may have another size. */
         out->format = head.format;
-        r->formats |= head.format;
+        r->formats |= head.format & ~(uint32_t)KPTI_PACKED_FORMAT;
         out->thread = head.thread;
         out->sequence = head.sequence;
         out->run = head.run;

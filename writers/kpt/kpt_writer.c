@@ -181,23 +181,47 @@ void kpti_kpt_put_info(kpti_kpt_writer *w, kpt_str info)
     (void)put(w, &r);
 }
 
-kpt_status kpti_kpt_put_chunk(void *writer, const kpt_chunk *chunk)
+/* A kpti_kpt_packed_fn. */
+static kpt_status put_chunk(void *writer, const kpti_kpt_chunk *head, const void *data, size_t size,
+                            size_t event_bytes)
 {
     kpti_kpt_writer *w = writer;
-    kpti_kpt_chunk head = {chunk->format,     chunk->thread,        chunk->sequence,
-                           chunk->run,        chunk->os_tid,        chunk->first_ticks,
-                           chunk->last_ticks, chunk->dropped_before};
     record r;
     int error;
-    make_record(&r, KPTI_KPT_CHUNK, &head, sizeof head, chunk->data, (size_t)chunk->size_bytes);
+    make_record(&r, KPTI_KPT_CHUNK, head, sizeof *head, data, size);
     pthread_mutex_lock(&w->lock);
     error = put_locked(w, &r);
-    if (error && w->fd >= 0 && chunk->thread != KPT_CHUNK_TABLE) {
-        w->lost_bytes += chunk->size_bytes;
+    if (error && w->fd >= 0 && head->thread != KPT_CHUNK_TABLE) {
+        w->lost_bytes += event_bytes;
         error = 0;
     }
     pthread_mutex_unlock(&w->lock);
     return error ? KPT_E_IO : KPT_OK;
+}
+
+kpt_status kpti_kpt_put_chunk(void *writer, const kpt_chunk *chunk)
+{
+    kpti_kpt_writer *w = writer;
+    const kpti_kpt_chunk head = {chunk->format,     chunk->thread,        chunk->sequence,
+                                 chunk->run,        chunk->os_tid,        chunk->first_ticks,
+                                 chunk->last_ticks, chunk->dropped_before};
+    const size_t size = (size_t)chunk->size_bytes;
+    /* A table may be in front of chunks that were put before it. */
+    if (w->packing && chunk->thread != KPT_CHUNK_TABLE)
+        return kpti_kpt_packing_put(w->packing, &head, chunk->data, size);
+    return put_chunk(w, &head, chunk->data, size, size);
+}
+
+int kpti_kpt_pack(kpti_kpt_writer *w)
+{
+    kpti_assert(!w->packing);
+    w->packing = kpti_kpt_packing_start(&w->out.heap, w->fd >= 0, put_chunk, w);
+    return w->packing ? 0 : ENOMEM;
+}
+
+void kpti_kpt_drain(kpti_kpt_writer *w)
+{
+    if (w->packing) kpti_kpt_packing_drain(w->packing);
 }
 
 int kpti_kpt_put_record(kpti_kpt_writer *w, uint32_t kind, const void *first, size_t first_size,
@@ -268,9 +292,12 @@ static int close_stream(kpti_kpt_writer *w)
 
 int kpti_kpt_close(kpti_kpt_writer *w, int keep)
 {
-    const kpti_kpt_end end = {w->lost_bytes};
+    kpti_kpt_end end;
     record r;
     int error;
+    if (w->packing) kpti_kpt_packing_end(w->packing);
+    w->packing = NULL;
+    end.lost_bytes = w->lost_bytes;
     kpti_assert(!w->torn || w->error);
     make_record(&r, KPTI_KPT_END, &end, end.lost_bytes ? sizeof end : 0, NULL, 0);
     if (keep) (void)put(w, &r);
@@ -281,6 +308,8 @@ int kpti_kpt_close(kpti_kpt_writer *w, int keep)
 
 void kpti_kpt_leave(kpti_kpt_writer *w)
 {
+    if (w->packing) kpti_kpt_packing_leave(w->packing);
+    w->packing = NULL;
     (void)kpti_descriptor_close(&w->id, w->fd);
     w->fd = -1;
 }

@@ -1,6 +1,6 @@
 /* kpt_writer.h: writes a .kpt file. A whole file appears when it is complete, like the files of all other
  * formats. A stream is at its path from the beginning: when a call returns, the system has the record, so a
- * crash does not lose it.
+ * crash does not lose it. The exception are chunks that a thread packs first (kpt_packing.h).
  *
  * If the system cannot write a record of a stream (the disk is full), the file stays as it was before that
  * record, the lost bytes are counted, and the next record is tried again. Any thread may put records at any
@@ -14,6 +14,7 @@
 #include "writers/annotations/notes.h"
 #include "writers/io/output_file.h"
 #include "writers/kpt/kpt_format.h"
+#include "writers/kpt/kpt_packing.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,21 +22,29 @@ extern "C" {
 
 typedef struct kpti_kpt_writer {
     pthread_mutex_t lock;
-    kpti_out_file out;   /* for a whole file; a stream uses only its place */
-    int fd;              /* of a stream; -1 for a whole file */
-    int own;             /* the stream's file was created here */
-    kpti_file_id id;     /* of a stream */
-    int torn;            /* the file ends with half a record that cannot be removed */
-    int error;           /* the first errno of a stream */
-    uint64_t at;         /* size of a stream */
-    uint64_t lost_bytes; /* of chunks that could not be written */
-    uint32_t notes;      /* number of the last note written */
+    kpti_out_file out;         /* for a whole file; a stream uses only its place */
+    int fd;                    /* of a stream; -1 for a whole file */
+    int own;                   /* the stream's file was created here */
+    kpti_file_id id;           /* of a stream */
+    int torn;                  /* the file ends with half a record that cannot be removed */
+    int error;                 /* the first errno of a stream */
+    uint64_t at;               /* size of a stream */
+    uint64_t lost_bytes;       /* of chunks that could not be written */
+    uint32_t notes;            /* number of the last note written */
+    kpti_kpt_packing *packing; /* NULL: chunks are written as they are */
 } kpti_kpt_writer;
 
 /* Opens PATH. INFO has lines "key=value". WRITER must be zeroed, except for fields of out that kpti_out_open
  * reads. Returns 0 or an errno. Only after 0 the caller must call kpti_kpt_close. */
 int kpti_kpt_create(kpti_kpt_writer *writer, const char *path, int stream, uint64_t pid,
                     int64_t base_ns, kpt_str info);
+
+/* From now on chunks of events are packed; those of a stream on a thread of its own. Call it before the first chunk.
+ * Returns 0, or ENOMEM if there is no memory or no thread can be created: then they are not packed. */
+int kpti_kpt_pack(kpti_kpt_writer *writer);
+
+/* Waits until the system has all chunks that were put before. */
+void kpti_kpt_drain(kpti_kpt_writer *writer);
 
 /* Writes INFO again, with more lines. Readers use the last one. */
 void kpti_kpt_put_info(kpti_kpt_writer *writer, kpt_str info);

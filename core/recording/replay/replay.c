@@ -66,6 +66,7 @@ void kpti_replay_free(kpti_replay *r)
     if (!r) return;
     kpti_span_clamps_free(&r->clamps);
     kpti_call_stack_free(&r->stack);
+    kpti_free(r->env, r->unpacked, r->unpacked_capacity * sizeof *r->unpacked);
     kpti_free(r->env, r, sizeof *r);
 }
 
@@ -133,7 +134,8 @@ kpti_filled kpti_replay_fill(kpti_replay *r, unsigned what, kpt_activity *activi
     const kpt_activity *const end = activities + capacity;
     kpt_activity *out = activities;
     kpti_step step = KPTI_STEP_NONE;
-    while (step != KPTI_STEP_DONE && step != KPTI_STEP_NO_MEMORY) {
+    r->lends_events = 0;
+    while (step != KPTI_STEP_DONE && step != KPTI_STEP_NO_MEMORY && step != KPTI_STEP_WAIT) {
         kpti_call_record *call;
         out = fill_as_asked(r, what, out, end);
         if (out == end) break;
@@ -144,8 +146,10 @@ kpti_filled kpti_replay_fill(kpti_replay *r, unsigned what, kpt_activity *activi
             kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_END, out++);
         if (step == KPTI_STEP_POINT && what & KPTI_POINTS)
             kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_COMPLETE, out++);
-        if (step == KPTI_STEP_RANGE && what & KPTI_RANGES)
+        if (step == KPTI_STEP_RANGE && what & KPTI_RANGES) {
             kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_COMPLETE, out++);
+            r->lends_events = 1;
+        }
     }
     kpti_assert(out <= end);
     kpti_assert(step != KPTI_STEP_DONE || r->stack.top == r->stack.base);

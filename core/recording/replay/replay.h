@@ -38,7 +38,8 @@ void kpti_replay_free(kpti_replay *replay);
  * first_id. A name is a function's id, kpti_gc_function or one of the indices after it. kind is 0 here, and so is
  * a line that was not recorded; the caller fills them in from the function.
  *
- * The begin of a range has the address of its first TEXT event as id, and their number as line. */
+ * The begin of a range has the address of its first TEXT event as id, and their number as line. The address is valid
+ * until the next call. */
 kpti_filled kpti_replay_fill(kpti_replay *replay, unsigned what, kpt_activity *activities,
                              uint32_t capacity, uint32_t *count);
 

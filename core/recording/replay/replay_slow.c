@@ -2,6 +2,8 @@
 #include "core/recording/replay/replay_slow.h"
 
 #include "core/base/assert.h"
+#include "core/base/host_heap.h"
+#include "core/base/packed_words.h"
 #include "core/recording/operator_event.h"
 #include "core/recording/replay/replay_spans.h"
 
@@ -101,16 +103,32 @@ static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
     return clamped ? KPTI_STEP_NONE : KPTI_STEP_END;
 }
 
-/* Returns where the OPEN events of a chunk end, including the details that belong to them. */
-static uint32_t end_of_opens(const kpti_chunk *chunk)
+/* Returns where the OPEN events of the chunk end, including the details that belong to them. */
+static uint32_t end_of_opens(const kpti_replay *r)
 {
     uint32_t at = 0;
-    while (at < chunk->count) {
-        const uint32_t kind = kpti_event_kind(chunk->events[at]);
-        if (kind != KPTI_EVENT_OPEN && (at == 0 || !kpti_event_is_detail(chunk->events[at]))) break;
+    while (at < r->count) {
+        const uint32_t kind = kpti_event_kind(r->events[at]);
+        if (kind != KPTI_EVENT_OPEN && (at == 0 || !kpti_event_is_detail(r->events[at]))) break;
         at += kpti_event_is_long(kind) ? 2 : 1;
     }
-    return at < chunk->count ? at : chunk->count;
+    return at < r->count ? at : r->count;
+}
+
+/* Finds the events of CHUNK. If they are packed, the replay unpacks them now, into space that it uses for one chunk
+ * after the other. Events that damaged bytes do not have are repairs. Returns 0 if there is no memory. */
+static int take_events(kpti_replay *r, const kpti_chunk *chunk)
+{
+    r->events = chunk->events;
+    r->count = chunk->count;
+    if (!chunk->packed_bytes) return 1;
+    if (!kpti_host_array_reserve(r->env, &r->unpacked, &r->unpacked_capacity, chunk->count,
+                                 sizeof *r->unpacked))
+        return 0;
+    r->events = r->unpacked;
+    r->count = kpti_unpack_words(chunk->events, chunk->packed_bytes, r->unpacked, chunk->count);
+    r->repairs += chunk->count - r->count;
+    return 1;
 }
 
 static void begin_run(kpti_replay *r, uint32_t run)
@@ -122,18 +140,18 @@ static void begin_run(kpti_replay *r, uint32_t run)
 }
 
 /* Begins the next chunk. If it is the FIRST present chunk of its run, or follows a GAP, its OPEN events begin
- * the open calls. Else those calls are on the stack already, and the OPEN events are skipped. */
-static void begin_chunk(kpti_replay *r, const kpti_chunk *chunk, int first, int gap)
+ * the open calls. Else those calls are on the stack already, and the OPEN events are skipped. Returns 0 if there is no
+ * memory. */
+static int begin_chunk(kpti_replay *r, const kpti_chunk *chunk, int first, int gap)
 {
     kpti_assert(first || r->run == chunk->run);
     kpti_assert(!(first || gap) || r->stack.top == r->stack.base); /* their calls were closed */
+    if (!take_events(r, chunk)) return 0;
     if (first) begin_run(r, chunk->run);
     kpti_times_begin_chunk(&r->times, chunk->base_ticks);
     r->next = chunk->next;
     r->sequence = chunk->sequence;
-    r->events = chunk->events;
-    r->count = chunk->count;
-    r->opens_end = end_of_opens(chunk);
+    r->opens_end = end_of_opens(r);
     r->block_first = r->block_end = r->pause = r->until = 0;
     r->at = 0;
     if (first || gap)
@@ -141,6 +159,7 @@ static void begin_chunk(kpti_replay *r, const kpti_chunk *chunk, int first, int 
                                                   : r->recording->runs[chunk->run].start_ticks);
     else
         r->at = r->opens_end;
+    return 1;
 }
 
 /* Returns when the replayed run ends. The reader's end applies only at the end of the thread's last chunk,
@@ -183,11 +202,11 @@ static kpti_step next_chunk(kpti_replay *r)
         return KPTI_STEP_NONE;
     if (gap && r->stack.top > r->stack.base) {
         close_above(r, r->stack.base, r->stack.base, r->times.last_ns, KPT_ACTIVITY_RECOVERED);
-    } else {
-        if (gap) kpti_replay_end_all_spans(r);
-        begin_chunk(r, chunk, first, gap);
+        return KPTI_STEP_NONE;
     }
-    return KPTI_STEP_NONE;
+    if (chunk->packed_bytes && r->lends_events) return KPTI_STEP_WAIT;
+    if (gap) kpti_replay_end_all_spans(r);
+    return begin_chunk(r, chunk, first, gap) ? KPTI_STEP_NONE : KPTI_STEP_NO_MEMORY;
 }
 
 /* Called when the loop reaches pause: a far end, the end of the block, or the end of the chunk. */

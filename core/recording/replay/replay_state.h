@@ -23,12 +23,13 @@ typedef enum kpti_step {
     KPTI_STEP_NO_MEMORY = 3,
     KPTI_STEP_NONE = 4,  /* nothing to report yet */
     KPTI_STEP_POINT = 5, /* record is a point of the host */
-    KPTI_STEP_RANGE = 6  /* record is the begin or the end of a range of the host */
+    KPTI_STEP_RANGE = 6, /* record is the begin or the end of a range of the host */
+    KPTI_STEP_WAIT = 7   /* the next chunk would overwrite events that the reader still uses */
 } kpti_step;
 
 struct kpti_replay {
     kpti_call_stack stack;
-    const kpti_event *events; /* of the chunk */
+    const kpti_event *events; /* of the chunk; in unpacked, if it is packed */
     uint32_t at;              /* the next event */
     uint32_t until;
     uint32_t block_first; /* event that times.ns[0] belongs to */
@@ -36,6 +37,9 @@ struct kpti_replay {
     uint32_t pause;
     uint32_t count;     /* events in the chunk */
     uint32_t opens_end; /* where its OPEN events end */
+    kpti_event *unpacked;
+    uint64_t unpacked_capacity;
+    int lends_events; /* the activities written in this call have addresses of events */
     uint64_t next_id;
     uint64_t first_id;
     uint64_t repairs;

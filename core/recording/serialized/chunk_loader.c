@@ -5,6 +5,7 @@
 #include "core/base/assert.h"
 #include "core/base/hash.h"
 #include "core/base/host_heap.h"
+#include "core/base/packed_words.h"
 #include "core/base/platform.h"
 
 /* Memory is bounded by the size of the chunks, whatever numbers a damaged chunk contains: runs are numbered
@@ -214,12 +215,30 @@ static kpt_status take_table(kpti_loaded *r, const kpt_chunk *chunk, kpti_error 
 
 /* --- chunks ----------------------------------------------------------------------------------- */
 
+_Static_assert(KPTI_PACKED_UNTIMED ==
+                       (1 << KPTI_EVENT_TEXT | 1 << KPTI_EVENT_OPERATOR | 1 << KPTI_EVENT_INPUTS) &&
+                   KPTI_PACKED_KINDS == 1 << KPTI_KIND_BITS,
+               "packing knows the layout of events");
+
+int kpti_loaded_is_packed(const kpt_chunk *chunk)
+{
+    return (chunk->format & KPTI_PACKED_FORMAT) != 0;
+}
+
+uint64_t kpti_loaded_event_count(const kpt_chunk *chunk)
+{
+    return kpti_loaded_is_packed(chunk) ? kpti_packed_count(chunk->data, chunk->size_bytes)
+                                        : chunk->size_bytes / sizeof(kpti_event);
+}
+
 static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
 {
+    const uint64_t count = kpti_loaded_event_count(chunk);
     kpti_chunk *head;
     kpti_loaded_thread *t;
-    if (chunk->size_bytes / sizeof(kpti_event) > UINT32_MAX)
+    if (count > UINT32_MAX || (kpti_loaded_is_packed(chunk) && chunk->size_bytes > UINT32_MAX))
         return damaged(error, "a chunk is too large");
+    if (kpti_loaded_is_packed(chunk) && !count) return damaged(error, "a packed chunk is invalid");
     t = reach_thread(r, chunk->thread);
     head = t ? take_head(r) : NULL;
     if (!head) return no_memory(error);
@@ -227,7 +246,8 @@ static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error
     head->dropped_before = chunk->dropped_before;
     head->run = chunk->run;
     head->sequence = chunk->sequence;
-    head->count = head->capacity = (uint32_t)(chunk->size_bytes / sizeof(kpti_event));
+    head->count = head->capacity = (uint32_t)count;
+    head->packed_bytes = kpti_loaded_is_packed(chunk) ? (uint32_t)chunk->size_bytes : 0;
     head->events = (kpti_event *)chunk->data;
     if (!t->track.os_tid) t->track.os_tid = chunk->os_tid;
     if (t->last)
@@ -241,12 +261,12 @@ static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error
 
 static kpt_status take_chunk(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
 {
-    if (chunk->format > KPTI_CHUNK_FORMAT_NEWEST)
+    if ((chunk->format & ~(uint32_t)KPTI_PACKED_FORMAT) > KPTI_CHUNK_FORMAT_NEWEST)
         return kpti_fail(
             error, KPT_E_UNSUPPORTED,
             "the recording has format %u, but this version of kpytrace reads formats up to %d: "
             "use the version that made it, or a newer one",
-            chunk->format, KPTI_CHUNK_FORMAT_NEWEST);
+            chunk->format & ~(uint32_t)KPTI_PACKED_FORMAT, KPTI_CHUNK_FORMAT_NEWEST);
     if (chunk->size_bytes && (!chunk->data || (uintptr_t)chunk->data % sizeof(kpti_event)))
         return kpti_fail(error, KPT_E_INVALID, "a chunk's data is NULL, or not aligned to 8 bytes");
     if (!extend(r->env, &r->chunks, r->chunks.count + 1, sizeof *chunk)) return no_memory(error);

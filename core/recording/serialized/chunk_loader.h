@@ -54,6 +54,10 @@ static inline kpti_loaded_thread *kpti_loaded_thread_at(const kpti_loaded *r, ui
     return (kpti_loaded_thread *)r->threads.items + position;
 }
 
+/* Return whether CHUNK, which is no table, has packed events, and how many events it has; of an invalid packed chunk 0. */
+int kpti_loaded_is_packed(const kpt_chunk *chunk);
+uint64_t kpti_loaded_event_count(const kpt_chunk *chunk);
+
 /* Loads all chunks from ARGS into R, which is zeroed except for env and min_duration_ns. R owns the loaded data
  * also on failure. */
 kpt_status kpti_load_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *error);

@@ -87,7 +87,7 @@ static void get_stats(void *self, kpt_stats *out)
     for (uint32_t i = 0; i < r->chunks.count; i++) {
         const kpt_chunk *chunk = (const kpt_chunk *)r->chunks.items + i;
         if (chunk->thread == KPT_CHUNK_TABLE) continue;
-        out->events += chunk->size_bytes / sizeof(kpti_event);
+        out->events += kpti_loaded_event_count(chunk);
         out->events_dropped += chunk->dropped_before;
     }
     out->threads = r->threads.count;

@@ -14,7 +14,8 @@
 #include "core/recording/recording.h"
 
 /* Version of the events in chunks and of the tables. A build can replay chunks up to its newest one. A chunk
- * has the first one that suffices for it, so that older builds can replay it. */
+ * has the first one that suffices for it, so that older builds can replay it. KPTI_PACKED_FORMAT (packed_words.h) is
+ * added to it if the events are packed. */
 enum {
     KPTI_CHUNK_FORMAT = 0,
     KPTI_CHUNK_FORMAT_OPERATORS = 1,

@@ -28,6 +28,7 @@ static const option known_options[] = {
     {"tasks", SWITCH, KPT_TRACE_TASKS},
     {"gc", SESSION, KPTI_SESSION_GC},
     {"ring", SESSION, KPTI_SESSION_RING},
+    {"compress", SESSION, KPTI_SESSION_COMPRESS},
     {"save_at_term", SESSION, KPTI_SESSION_TERM},
     {"flush_at_crash", SESSION, KPTI_SESSION_CRASH},
     {"chained_signals", COUNT32, AT(session.chained_signals)},

@@ -69,6 +69,17 @@ PyObject *kpti_stats_call(PyObject *module, PyObject *capsule)
     return dict;
 }
 
+const char kpti_compress_doc[] =
+    "compress(trace): the .kpt files that an opened trace writes are packed";
+PyObject *kpti_compress_call(PyObject *module, PyObject *capsule)
+{
+    kpti_session *session = kpti_session_of(capsule);
+    (void)module;
+    if (!session) return NULL;
+    kpti_session_compress(session);
+    return Py_NewRef(Py_None);
+}
+
 const char kpti_skipped_doc[] = "skipped(trace) -> (how many records of the opened file have an "
                                 "unknown kind, one of these kinds)";
 PyObject *kpti_skipped_call(PyObject *module, PyObject *capsule)

@@ -7,6 +7,10 @@
 extern const char kpti_tracer_doc[];
 PyObject *kpti_tracer_call(PyObject *module, PyObject *capsule);
 
+/* Packs what is written. */
+extern const char kpti_compress_doc[];
+PyObject *kpti_compress_call(PyObject *module, PyObject *capsule);
+
 /* The records that a reader skips. */
 extern const char kpti_skipped_doc[];
 PyObject *kpti_skipped_call(PyObject *module, PyObject *capsule);

@@ -202,6 +202,7 @@ static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char
         free(w);
         return kpti_session_fail_io(error, os_error, path);
     }
+    if (s->compress) (void)kpti_kpt_pack(w);
     KPT_INIT(&sink);
     sink.flags = KPT_CHUNKS_WHOLE;
     sink.sealed = kpti_kpt_put_chunk;

@@ -12,6 +12,7 @@ int kpti_session_begin_stream(kpti_session *s, const char *path)
     (void)snprintf(s->stream_path, sizeof s->stream_path, "%s", path);
     error = kpti_kpt_create(&s->stream, path, 1, s->traced_pid, s->base_ns, kpt_str_of(s->info));
     s->streams = s->stream_open = !error;
+    if (!error && s->compress) (void)kpti_kpt_pack(&s->stream);
     return error;
 }
 
@@ -49,6 +50,7 @@ void kpti_session_flush(kpti_session *s)
     if (!s->stream_open) return;
     kpti_assert(s->pid == getpid() && s->tracer.ops); /* the stream is the parent's file */
     if (kpti_has_chunks(&s->tracer)) (void)s->tracer.ops->get_chunks(s->tracer.self, NULL);
+    kpti_kpt_drain(&s->stream);
     put_notes(s);
     kpti_gpu_collect(&s->gpu);
     put_gpu(s);
@@ -71,6 +73,7 @@ kpt_status kpti_session_end_stream(kpti_session *s, kpti_session_error *error)
     put_notes(s);
     put_gpu(s);
     if (s->gpu.stopped) kpti_gpu_put_counts(&s->stream, &s->gpu.log);
+    kpti_kpt_drain(&s->stream);
     lost = s->stream.lost_bytes;
     os_error = kpti_kpt_close(&s->stream, 1);
     if (!os_error) return KPT_OK;

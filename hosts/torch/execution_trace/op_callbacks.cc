@@ -16,6 +16,7 @@
 #include "hosts/torch/execution_trace/tape_writer.h"
 #include "hosts/torch/execution_trace/tensor_identity.h"
 #include "hosts/torch/operators/op_caller.h"
+#include "hosts/torch/operators/op_fast_path.h"
 #include "hosts/torch/operators/op_texts.h"
 #include "hosts/torch/operators/op_tracers.h"
 
@@ -29,19 +30,9 @@ namespace
 std::array<std::atomic<const PluginObserver *>, MAX_OBSERVERS> active_observers{};
 std::atomic<size_t> active_end{0};
 
-// What a pair of callbacks asks torch for.
-enum class Detail {
-    NONE,   // there is no pair
-    NAMES,  // for tracers only
-    INPUTS, // the same, with inputs
-    VALUES  // also the inputs and outputs, and numbers of operators
-};
-
 // Acquired only by the functions that begin and end. torch's own lock is acquired under it.
 std::mutex active_lock;
 at::CallbackHandle callback_handle = at::INVALID_CALLBACK_HANDLE;
-// The pair that is in use. While one pair replaces another, both are registered.
-std::atomic<Detail> active_detail{Detail::NONE};
 
 // Returns the last COUNT values. On a stack of boxed values these are the function's own.
 at::ArrayRef<const c10::IValue> last_of(at::ArrayRef<const c10::IValue> given, size_t count)
@@ -153,30 +144,55 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
     return true;
 }
 
-// For tracers only.
-template <Detail detail>
+// Allocates the operator's context, which is passed to its end.
+[[gnu::noinline]] std::unique_ptr<at::ObserverContext>
+begin_with_context(const at::RecordFunction &function, const TracedOp::One *begun_already,
+                   bool has_inputs)
+{
+    std::unique_ptr<OpContext> begun(new OpContext); // not zeroed
+    if (begun_already)
+        begun->traced.tokens[begun->traced.count++] = *begun_already;
+    else
+        trace_begin(function, begun->traced, has_inputs);
+    return begun;
+}
+
+// For tracers only. An operator that OpCaller keeps needs no context.
+template <OpDetail detail>
 [[gnu::hot]] std::unique_ptr<at::ObserverContext>
 begin_traced_operator(const at::RecordFunction &function)
 {
-    if (active_detail.load(std::memory_order_relaxed) != detail) return nullptr;
+    if (op_hot.detail.load(std::memory_order_relaxed) != detail) [[unlikely]]
+        return nullptr;
     try {
-        std::unique_ptr<OpContext> begun(new OpContext); // not zeroed
-        trace_begin(function, begun->traced, detail == Detail::INPUTS);
-        return begun;
+        if constexpr (detail == OpDetail::NAMES) {
+            OpCaller &caller = OpCaller::here();
+            TracedOp::One begun;
+            if (trace_begin_fast(caller, function, begun)) [[likely]] {
+                if (!begun.token || caller.open({&function, begun.tracer, begun.token})) [[likely]]
+                    return nullptr;
+                return begin_with_context(function, &begun, false);
+            }
+        }
+        return begin_with_context(function, nullptr, detail == OpDetail::INPUTS);
     } catch (const std::exception &) { // no memory; the operator continues
         return nullptr;
     }
 }
 
-[[gnu::hot]] void end_traced_operator(const at::RecordFunction &, at::ObserverContext *context)
+[[gnu::hot]] void end_traced_operator(const at::RecordFunction &function,
+                                      at::ObserverContext *context)
 {
-    if (context) trace_end(static_cast<const OpContext *>(context)->traced);
+    if (context) [[unlikely]]
+        trace_end(static_cast<const OpContext *>(context)->traced);
+    else
+        trace_end_fast(function);
 }
 
 [[gnu::hot]] std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
 {
     const size_t end = active_end.load(std::memory_order_relaxed);
-    if (active_detail.load(std::memory_order_relaxed) != Detail::VALUES) return nullptr;
+    if (op_hot.detail.load(std::memory_order_relaxed) != OpDetail::VALUES) return nullptr;
     try {
         Reporter &here = Reporter::here();
         std::unique_ptr<OpContext> begun(new OpContext); // not zeroed
@@ -230,15 +246,15 @@ begin_traced_operator(const at::RecordFunction &function)
     }
 }
 
-at::CallbackHandle add_callbacks(Detail detail)
+at::CallbackHandle add_callbacks(OpDetail detail)
 {
     using Scope = at::RecordScope;
-    const bool values = detail == Detail::VALUES;
-    const bool inputs = detail == Detail::INPUTS;
+    const bool values = detail == OpDetail::VALUES;
+    const bool inputs = detail == OpDetail::INPUTS;
     return at::addGlobalCallback(
         at::RecordFunctionCallback(values   ? begin_operator
-                                   : inputs ? begin_traced_operator<Detail::INPUTS>
-                                            : begin_traced_operator<Detail::NAMES>,
+                                   : inputs ? begin_traced_operator<OpDetail::INPUTS>
+                                            : begin_traced_operator<OpDetail::NAMES>,
                                    values ? end_operator : end_traced_operator)
             .needsInputs(values || inputs)
             .needsOutputs(values)
@@ -258,14 +274,15 @@ void remove_callbacks(at::CallbackHandle handle)
 // removed, and passes operators on as soon as the old one does not.
 void update_callbacks_locked()
 {
-    const Detail wanted = active_end                 ? Detail::VALUES
-                          : op_tracers_want_inputs() ? Detail::INPUTS
-                          : has_op_tracers()         ? Detail::NAMES
-                                                     : Detail::NONE;
+    const OpDetail wanted = active_end                 ? OpDetail::VALUES
+                            : op_tracers_want_inputs() ? OpDetail::INPUTS
+                            : has_op_tracers()         ? OpDetail::NAMES
+                                                       : OpDetail::NONE;
     const at::CallbackHandle old = callback_handle;
-    if (wanted == active_detail) return;
-    callback_handle = wanted == Detail::NONE ? at::INVALID_CALLBACK_HANDLE : add_callbacks(wanted);
-    active_detail = wanted;
+    if (wanted == op_hot.detail) return;
+    callback_handle =
+        wanted == OpDetail::NONE ? at::INVALID_CALLBACK_HANDLE : add_callbacks(wanted);
+    op_hot.detail = wanted;
     remove_callbacks(old);
 }
 

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -47,9 +48,21 @@ OpCaller::~OpCaller()
     op_callers().all.erase(this);
 }
 
+[[gnu::cold]] OpCaller::Open OpCaller::close_outer(const void *function)
+{
+    for (uint32_t i = open_count_; i-- > 0;) {
+        if (open_[i].function != function) continue;
+        const Open found = open_[i];
+        std::copy(open_.begin() + i + 1, open_.begin() + open_count_, open_.begin() + i);
+        open_count_--;
+        return found;
+    }
+    return {};
+}
+
 void OpCaller::prepare()
 {
-    needs_fence_ = !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+    op_hot.needs_fence = !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
 void OpCaller::wait_for_others()
@@ -60,9 +73,9 @@ void OpCaller::wait_for_others()
     };
     std::vector<Inside> inside;
     const OpCaller *const own = &here(); // made before the lock is acquired
-    if (!needs_fence_ && !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+    if (!op_hot.needs_fence && !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
         // It was possible before, so a sandbox has come since. Threads that are inside see the store soon.
-        needs_fence_ = true;
+        op_hot.needs_fence = true;
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -9,12 +9,13 @@
 
 #include "hosts/torch/common/hash.h"
 #include "hosts/torch/common/thread_local_ptr.h"
+#include "hosts/torch/operators/op_hot.h"
 #include "hosts/torch/operators/op_inputs.h"
 
 namespace kpytrace
 {
 
-class OpCaller
+class alignas(64) OpCaller
 {
   public:
     // The plugin's number for an operator, by the address of torch's text of its name. Small, so that the operators of a
@@ -24,6 +25,19 @@ class OpCaller
         uint32_t number = 0;
         // Verifies that the name at the key is still the same, and that the scope is.
         uint32_t check = 0;
+
+        // Returns the number, or 0 if it is that of another operator.
+        uint32_t number_of(const char *name, uint32_t checked) const
+        {
+            return key == name && check == checked ? number : 0;
+        }
+    };
+
+    // An operator that a tracer records, from its begin to its end.
+    struct Open {
+        const void *function; // torch's RecordFunction
+        kpt_handle tracer;
+        uint64_t token;
     };
 
     static OpCaller &here()
@@ -40,10 +54,10 @@ class OpCaller
     void enter()
     {
         const uint32_t depth = depth_.load(std::memory_order_relaxed);
-        if (!depth)
-            entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+        entries_.store(entries_.load(std::memory_order_relaxed) + !depth,
+                       std::memory_order_release);
         depth_.store(depth + 1, std::memory_order_relaxed);
-        if (needs_fence_.load(std::memory_order_relaxed))
+        if (op_hot.needs_fence.load(std::memory_order_relaxed)) [[unlikely]]
             std::atomic_thread_fence(std::memory_order_seq_cst);
         else
             std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -56,6 +70,24 @@ class OpCaller
     Numbered &numbered(const char *key)
     {
         return numbered_[address_hash(key) >> (64 - NUMBERED_BITS)];
+    }
+
+    // Operators of torch's dispatcher begin and end within a call of C++, so the innermost one ends first. Others are
+    // searched for: greenlets have stacks of their own.
+    // Returns false if there are too many.
+    bool open(const Open &begun)
+    {
+        if (open_count_ == MAX_OPEN) return false;
+        open_[open_count_++] = begun;
+        return true;
+    }
+    // Removes the operator of FUNCTION and returns it. Without one, its tracer is 0.
+    Open close(const void *function)
+    {
+        const uint32_t last = open_count_ - 1;
+        if (open_count_ && open_[last].function == function) [[likely]]
+            return open_[open_count_ = last];
+        return close_outer(function);
     }
 
     OpInputs &inputs()
@@ -76,12 +108,14 @@ class OpCaller
     static void forked();
 
   private:
-    static inline std::atomic<bool> needs_fence_{true};
+    Open close_outer(const void *function);
 
-    enum { NUMBERED_BITS = 8 };
+    enum { NUMBERED_BITS = 8, MAX_OPEN = 64 };
 
     std::atomic<uint32_t> depth_{0};
     std::atomic<uint32_t> entries_{0}; // how often it entered from outside
+    uint32_t open_count_ = 0;
+    std::array<Open, MAX_OPEN> open_; // the innermost last; the first open_count_ are valid
     std::array<Numbered, 1 << NUMBERED_BITS> numbered_;
     OpInputs inputs_;
 };

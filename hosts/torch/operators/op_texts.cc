@@ -15,6 +15,7 @@
 
 #include "hosts/torch/common/hash.h"
 #include "hosts/torch/common/thread_local_ptr.h"
+#include "hosts/torch/operators/op_hot.h"
 #include "hosts/torch/operators/text_view.h"
 
 namespace kpytrace
@@ -23,14 +24,14 @@ namespace kpytrace
 namespace
 {
 
-// Counts in operator_removals.
+// Counts in op_hot.removals.
 class Removals : public c10::OpRegistrationListener
 {
   public:
     void onOperatorRegistered(const c10::OperatorHandle &) override {}
     void onOperatorDeregistered(const c10::OperatorHandle &) override // before the removal
     {
-        operator_removals.fetch_add(1, std::memory_order_release);
+        op_hot.removals.fetch_add(1, std::memory_order_release);
     }
 };
 
@@ -158,7 +159,10 @@ const FunctionTexts *kept(std::string_view name)
 [[gnu::noinline]] Called &add_name(Recent &here, Pair &pair, std::string_view name, uint64_t hash)
 {
     const FunctionTexts *texts = kept(name);
-    if (!texts) here.not_kept.name = view(name);
+    if (!texts) {
+        here.not_kept.name = view(name);
+        here.not_kept.numbered = 0; // of another name
+    }
     return pair.add({texts ? texts->name.data : nullptr,
                      hash,
                      texts ? texts : &here.not_kept,
@@ -201,13 +205,18 @@ const FunctionTexts *kept(std::string_view name)
     Recent &here = recent();
     const char *key = function.name();
     Pair &pair = here.operators[address_hash(key) >> 57];
-    const uint64_t removals = operator_removals.load(std::memory_order_acquire);
+    const uint64_t removals = op_hot.removals.load(std::memory_order_acquire);
     Called *last = pair.find([key, removals](const Called &called) {
         return called.key == key && called.check == removals;
     });
     if (last) return *last;
     if (!function.operator_name()) return called_by_name(here, key);
     return add_operator(pair, function, key, removals);
+}
+
+[[gnu::hot]] const FunctionTexts &texts_of_node(std::string_view name)
+{
+    return *called_by_name(recent(), name).texts;
 }
 
 namespace

@@ -5,7 +5,7 @@
 
 #include <ATen/record_function.h>
 
-#include <atomic>
+#include <string_view>
 
 #include "abi/kpt.h"
 
@@ -47,14 +47,13 @@ static_assert(sizeof(Called) == 64);
 // are too many names to keep.
 Called &called_of(const at::RecordFunction &function);
 
+// Returns the texts of an autograd node, or of a function of its engine. They are valid until the thread's next call.
+const FunctionTexts &texts_of_node(std::string_view name);
+
 // Returns the fields that all calls of FUNCTION on a thread have in common, and no others.
 kpt_op common_of(const at::RecordFunction &function, const FunctionTexts &texts);
 
 kpt_str device_text(c10::Device device);
-
-// Counts the operators that were removed from torch's dispatcher. After a removal, the address of the removed name may
-// belong to another operator.
-inline std::atomic<uint64_t> operator_removals{0};
 
 // Call it before the first call of called_of.
 void texts_watch();

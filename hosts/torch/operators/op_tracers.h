@@ -8,11 +8,10 @@
 #include <array>
 
 #include "abi/kpt.h"
+#include "hosts/torch/operators/op_hot.h"
 
 namespace kpytrace
 {
-
-enum { MAX_OP_TRACERS = 4 };
 
 // An operator that has begun, with its token for each tracer that records it.
 struct TracedOp {
@@ -34,6 +33,11 @@ bool has_op_tracers();
 bool op_tracers_want_inputs();
 // In the child of a fork, the parent's tracers have ended.
 void op_tracers_forked();
+
+// Returns the number of an autograd node, or of a function of its engine, whose name does not stay where it is. Returns 0
+// if FUNCTION is another one.
+uint32_t number_of_node(const OpTracer &slot, kpt_handle tracer,
+                        const at::RecordFunction &function);
 
 // Passes the begin or the end of an operator to the tracers. HAS_INPUTS: FUNCTION has its inputs.
 void trace_begin(const at::RecordFunction &function, TracedOp &out, bool has_inputs);

@@ -2,10 +2,39 @@
  * of 0, 1 and 2. Its files stay unchanged, and the trace is as complete as possible. Issue 23. */
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <functional>
+#include <utility>
+
+#include "execution_trace/journal/journal.h"
 #include "tests/native/execution_trace/limit.h"
 #include "tests/native/execution_trace/observing.h"
+
+namespace
+{
+
+/* Runs once, in the next call by which a journal reserves space. */
+std::function<void(int fd)> in_reservation;
+
+int reserve(int fd, int mode, off_t at, off_t size)
+{
+    if (in_reservation) std::exchange(in_reservation, nullptr)(fd);
+    return static_cast<int>(syscall(SYS_fallocate, fd, mode, at, size));
+}
+
+} // namespace
+
+/* In place of libc's, for all tests of this program. */
+extern "C" int fallocate(int fd, int mode, off_t at, off_t size)
+{
+    return reserve(fd, mode, at, size);
+}
+extern "C" int posix_fallocate(int fd, off_t at, off_t size)
+{
+    return reserve(fd, 0, at, size) ? errno : 0;
+}
 
 namespace
 {
@@ -156,6 +185,55 @@ TEST_F(Descriptor, AStartWithoutOneFails)
     EXPECT_NE(error.find("Bad file descriptor"), std::string::npos) << error;
     EXPECT_EQ(close(), KPT_E_IO);
     expect_theirs_untouched();
+}
+
+class OpenJournal : public Scratch
+{
+  protected:
+    void SetUp() override
+    {
+        ASSERT_EQ(kpti_et_journal_open(&journal, path("journal").c_str()), 0);
+        make_file("own", "mine");
+    }
+    void TearDown() override
+    {
+        kpti_et_mappings_unmap(kpti_et_journal_close(&journal, 0));
+    }
+    /* The program closes FD, and the file that it opens next gets the number. */
+    void replace(int fd)
+    {
+        const int own = ::open(path("own").c_str(), O_RDWR);
+        ASSERT_EQ(dup2(own, fd), fd);
+        ASSERT_EQ(::close(own), 0);
+    }
+
+    kpti_et_journal journal;
+    enum { BYTES = 1 << 20 };
+};
+
+/* The follower reserves space with the descriptor that the journal had. */
+TEST_F(OpenJournal, SpaceIsNotReservedInAnotherFile)
+{
+    const kpti_et_extent next = kpti_et_journal_next(&journal, BYTES);
+    replace(journal.fd);
+    EXPECT_FALSE(kpti_et_extent_make(next));
+    EXPECT_EQ(content("own"), "mine");
+}
+
+TEST_F(OpenJournal, SpaceThatWasReservedInAnotherFileIsNotUsed)
+{
+    const kpti_et_extent next = kpti_et_journal_next(&journal, BYTES);
+    in_reservation = [this](int fd) { replace(fd); };
+    EXPECT_FALSE(kpti_et_extent_make(next));
+}
+
+/* A store to space that the file does not have would raise SIGBUS. */
+TEST_F(OpenJournal, AChunkIsNotTakenWhereSpaceWasReservedInAnotherFile)
+{
+    int error = 0;
+    in_reservation = [this](int fd) { replace(fd); };
+    EXPECT_EQ(kpti_et_journal_take(&journal, 0, BYTES / KPTI_ET_WORD, 1, &error), nullptr);
+    EXPECT_EQ(error, EBADF);
 }
 
 /* The child of a fork closes its parent's descriptors, and no others. */

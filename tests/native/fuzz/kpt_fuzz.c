@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/base/packed_words.h"
 #include "core/recording/serialized/chunk_loader.h"
 #include "core/recording/serialized/loaded_tracer.h"
 #include "tests/native/fuzz/delivering.h"
@@ -65,10 +66,32 @@ static void put_table(file *f, input *in)
     }
 }
 
+/* Events that are packed, of which some bytes are then others. */
+static void put_packed(file *f, input *in)
+{
+    static kpti_packer packer;
+    uint64_t words[256];
+    char packed[256 * 10 + 64 + sizeof(kpti_packed_head)]; /* kpti_packed_bound */
+    const uint32_t count = (uint32_t)take(in, 1);
+    size_t size;
+    for (uint32_t i = 0; i < count; i++)
+        words[i] = take(in, 8);
+    size = kpti_pack_words(&packer, words, count, packed);
+    for (uint64_t changes = take(in, 1) & 3; changes > 0; changes--) {
+        const size_t at = (size_t)take(in, 2) % size;
+        packed[at] = (char)take(in, 1);
+    }
+    if (take(in, 1) & 1) size = (size_t)take(in, 2) % (size + 1);
+    put(f, packed, size);
+}
+
 static void put_chunk(file *f, input *in, int is_table)
 {
-    const kpti_kpt_chunk head = {.format =
-                                     (uint32_t)take(in, 1) % 48 / 15, /* 3 is unknown, and rare */
+    const uint32_t choice = (uint32_t)take(in, 1);
+    /* 3 and 7 are unknown, and rare. Some chunks are called packed, and have any bytes. */
+    const int is_packed = choice >= 128 && !is_table;
+    const kpti_kpt_chunk head = {.format = choice % 48 / 15 |
+                                           (choice >= 64 ? (uint32_t)KPTI_PACKED_FORMAT : 0),
                                  .thread = is_table ? KPT_CHUNK_TABLE : (uint32_t)take(in, 1),
                                  .sequence = (uint32_t)take(in, 1),
                                  .run = (uint32_t)take(in, 1) & 3,
@@ -79,6 +102,8 @@ static void put_chunk(file *f, input *in, int is_table)
     put(f, &head, sizeof head);
     if (is_table)
         put_table(f, in);
+    else if (is_packed)
+        put_packed(f, in);
     else
         put_some(f, in, (size_t)take(in, 1) * sizeof(kpti_event));
 }
@@ -159,7 +184,7 @@ static kpt_status deliver_loaded(void *self, const kpt_delivery *delivery)
 
 static kpt_status count_chunk(void *ctx, const kpt_chunk *chunk)
 {
-    if (chunk->format > KPTI_CHUNK_FORMAT_NEWEST) abort();
+    if ((chunk->format & ~(uint32_t)KPTI_PACKED_FORMAT) > KPTI_CHUNK_FORMAT_NEWEST) abort();
     ++*(uint32_t *)ctx;
     return KPT_OK;
 }

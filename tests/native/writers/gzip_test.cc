@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <random>
 #include <sys/resource.h>
 #ifdef KPT_HAS_ZLIB
 #include <zlib.h>
@@ -101,10 +102,35 @@ TEST_F(Gzip, SeveralThreadsMakeOneStream)
 }
 
 #ifdef KPT_HAS_ZLIB
+/* Calls as Kineto writes them: lines that differ in few numbers, of which the times are random. */
+std::string calls_like_kinetos(size_t size)
+{
+    static const char *const files[] = {"torch/nn/modules/module.py", "torch/optim/adam.py",
+                                        "torch/_tensor.py", "train.py", "torch/autograd/graph.py"};
+    std::minstd_rand random(1);
+    std::string text;
+    double ns = 1e6;
+    for (int i = 0; text.size() < size; i++) {
+        char line[400];
+        const int f = static_cast<int>(random() % 37);
+        ns += static_cast<double>(random() % 5000);
+        const int length = snprintf(
+            line, sizeof line,
+            "  {\n    \"ph\": \"X\", \"cat\": \"python_function\", \"name\": \"%s(%d): "
+            "function_%d\", \"pid\": 4711, \"tid\": 4711,\n    \"ts\": %.3f, \"dur\": %.3f,\n    "
+            "\"args\": {\n"
+            "      \"Python id\": %d, \"Python parent id\": %d, \"Ev Idx\": %d\n    }\n  },\n",
+            files[f % 5], f * 17, f, ns / 1000, static_cast<double>(random() % 100000) / 1000, i,
+            i - static_cast<int>(random() % 9), i + 5000);
+        text.append(line, static_cast<size_t>(length));
+    }
+    return text;
+}
+
 /* The limit for torch's users: at most 1.1 times the bytes of Python's gzip. */
 TEST_F(Gzip, TracesAreAsSmallAsOfTheBestLevel)
 {
-    const std::string text = trace_like(8000000);
+    const std::string text = calls_like_kinetos(8000000);
     size_t size = 0;
     kpti_gzip *stream;
     auto put = [](void *ctx, const char *, size_t count) { *static_cast<size_t *>(ctx) += count; };
@@ -117,7 +143,7 @@ TEST_F(Gzip, TracesAreAsSmallAsOfTheBestLevel)
     for (size_t at = 0; at < text.size(); at += 1000000)
         kpti_gzip_put(stream, text.data() + at, std::min<size_t>(1000000, text.size() - at));
     kpti_gzip_close(stream, 1);
-    EXPECT_LT(size, best * 11 / 10);
+    EXPECT_LT(size, best * 11 / 10) << best;
 }
 #endif
 

@@ -4,6 +4,11 @@
 
 #include <sys/stat.h>
 
+#include <map>
+#include <sys/wait.h>
+#include <thread>
+
+#include "core/base/packed_words.h"
 #include "tests/fixtures/batches/kpt_file.h"
 
 namespace
@@ -172,6 +177,80 @@ TEST_F(KptFile, PathsThatCanNotBeWrittenSayWhy)
     EXPECT_EQ(create("/dev/full", true), ENOSPC);
     ASSERT_EQ(create("/dev/full", false), 0);
     EXPECT_EQ(kpti_kpt_close(&writer, 1), ENOSPC);
+}
+
+/* Chunks of several threads, small, usual and larger than a buffer of the thread that packs. */
+TEST_F(KptFile, PackedChunksKeepTheirOrderAndTheirWords)
+{
+    const std::vector<size_t> sizes = {8, 64000, 800, 400000, 80, 65536, 0, 8000};
+    for (const bool stream : {false, true}) {
+        writer = {};
+        ASSERT_EQ(create(path("a.kpt"), stream), 0);
+        ASSERT_EQ(kpti_kpt_pack(&writer), 0);
+        std::vector<std::thread> threads;
+        for (uint32_t t = 0; t < (stream ? 3 : 1); t++)
+            threads.emplace_back([this, t, &sizes] {
+                for (uint32_t i = 0; i < 40; i++) {
+                    chunk c = make_chunk(t, i, sizes[i % sizes.size()]);
+                    c.head.format = i % 3;
+                    EXPECT_EQ(put(c), KPT_OK);
+                }
+            });
+        for (auto &thread : threads)
+            thread.join();
+        ASSERT_EQ(put(make_chunk(KPT_CHUNK_TABLE, 0, 80)), KPT_OK);
+        ASSERT_EQ(kpti_kpt_close(&writer, 1), 0);
+        chunks.clear();
+        ASSERT_EQ(open("a.kpt"), 0);
+        ASSERT_EQ(read_all(), KPT_DECLINED);
+        EXPECT_EQ(reader.state, KPTI_KPT_WHOLE);
+        EXPECT_EQ(reader.formats & KPTI_PACKED_FORMAT, 0u);
+        std::map<uint32_t, uint32_t> next;
+        for (const chunk &c : chunks) {
+            if (c.head.thread == KPT_CHUNK_TABLE) continue;
+            const uint32_t i = next[c.head.thread]++;
+            const size_t size = sizes[i % sizes.size()];
+            const std::string expected(size, static_cast<char>('a' + i));
+            EXPECT_EQ(c.head.sequence, i);
+            EXPECT_EQ(c.head.format % KPTI_PACKED_FORMAT, i % 3);
+            if (c.head.format < KPTI_PACKED_FORMAT) {
+                EXPECT_EQ(c.bytes, expected);
+                continue;
+            }
+            std::vector<uint64_t> words(kpti_packed_count(c.bytes.data(), c.bytes.size()));
+            EXPECT_LT(c.bytes.size(), size);
+            ASSERT_EQ(words.size(), size / 8);
+            EXPECT_EQ(kpti_unpack_words(c.bytes.data(), c.bytes.size(), words.data(),
+                                        static_cast<uint32_t>(words.size())),
+                      words.size());
+            EXPECT_EQ(memcmp(words.data(), expected.data(), size), 0);
+        }
+        EXPECT_EQ(next[0], 40u);
+        kpti_kpt_unmap(&reader);
+    }
+}
+
+/* The child does not have the thread that packs. */
+TEST_F(KptFile, AChildLeavesAPackedStreamToItsParent)
+{
+    chunk c = make_chunk(0, 0, 8000);
+    c.head.format = 0;
+    ASSERT_EQ(create(path("a.kpt"), true), 0);
+    ASSERT_EQ(kpti_kpt_pack(&writer), 0);
+    EXPECT_EQ(put(c), KPT_OK);
+    const pid_t pid = fork();
+    if (!pid) {
+        kpti_kpt_leave(&writer);
+        _exit(writer.packing ? 1 : 0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(put(c), KPT_OK);
+    ASSERT_EQ(kpti_kpt_close(&writer, 1), 0);
+    ASSERT_EQ(open("a.kpt"), 0);
+    ASSERT_EQ(read_all(), KPT_DECLINED);
+    EXPECT_EQ(chunks.size(), 2u);
 }
 
 } // namespace

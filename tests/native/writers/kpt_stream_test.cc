@@ -61,6 +61,33 @@ TEST_F(FullDisk, AStreamGoesOnWithoutTheRecord)
     EXPECT_EQ(read_notes.count, 1u) << "notes come again as well";
 }
 
+/* The same if a thread packs first: what is lost is counted as it was before packing. */
+TEST_F(FullDisk, APackedStreamGoesOnWithoutTheChunk)
+{
+    chunk c = make_chunk(0, 0, 8000);
+    c.head.format = 0;
+    ASSERT_EQ(create(path("a.kpt"), true), 0);
+    ASSERT_EQ(kpti_kpt_pack(&writer), 0);
+    EXPECT_EQ(put(c), KPT_OK);
+    kpti_kpt_drain(&writer);
+    const std::string intact = content("a.kpt");
+    EXPECT_LT(intact.size(), 3000u);
+    limit(intact.size() + 500);
+    EXPECT_EQ(put(c), KPT_OK);
+    kpti_kpt_drain(&writer);
+    EXPECT_EQ(content("a.kpt"), intact);
+    limit(before.rlim_cur);
+    EXPECT_EQ(put(make_chunk(0, 1, 8)), KPT_OK) << "of an unknown format: written as it is";
+    EXPECT_EQ(writer.lost_bytes, 8000u);
+    EXPECT_EQ(kpti_kpt_close(&writer, 1), EFBIG);
+    ASSERT_EQ(open("a.kpt"), 0);
+    ASSERT_EQ(read_all(), KPT_DECLINED);
+    EXPECT_EQ(reader.state, KPTI_KPT_LACKING);
+    ASSERT_EQ(chunks.size(), 2u);
+    EXPECT_EQ(chunks[0].head.format, 4u);
+    EXPECT_EQ(chunks[1].head.format, 7u);
+}
+
 /* Another program's file: its earlier content is not removed with our record. */
 TEST_F(FullDisk, AFileThatWasOpenBeforeKeepsWhatItHeld)
 {

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/file_descriptor.h"
 #include "tests/fixtures/scratch.h"
 #include "writers/io/output_file.h"
 
@@ -88,6 +89,20 @@ TEST_F(OutLinks, NorIsAnotherUsersPipeWrittenTo)
         open(path("shared/pipe").c_str(), O_RDONLY | O_NONBLOCK); /* else the mistake would hang */
     EXPECT_EQ(write("shared/pipe", "new"), EACCES);
     close(reader);
+}
+
+/* Another user may replace the pipe between the check and the opening. */
+TEST_F(OutLinks, NorIsOneThatTookThePlaceOfAPipe)
+{
+    kpti_out_path place;
+    make_file("victim", "old");
+    ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+    ASSERT_EQ(kpti_out_path_find(path("pipe").c_str(), &place), 0);
+    ASSERT_EQ(place.kind, KPTI_OUT_INTO);
+    ASSERT_EQ(unlink(path("pipe").c_str()), 0);
+    make_link(path("victim"), "pipe");
+    EXPECT_EQ(kpti_descriptor_open(place.path, place.open_flags, 0), -1);
+    EXPECT_EQ(errno, ELOOP);
 }
 
 TEST_F(OutLinks, OnesOwnAndThoseOfTheFoldersOwnerAre)

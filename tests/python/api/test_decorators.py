@@ -253,13 +253,18 @@ class Decorators(Case):
         self.assertIn("asynchronous", [e["name"] for e in self.read_trace()["traceEvents"]])
 
     def test_a_function_that_calls_itself(self):
+        """The outermost call records all calls, and writes the file once, at its end."""
         @kpytrace.trace(self.path, c_calls=False)
         def fib(n):
+            written.append(self.path.exists())
             return n if n < 2 else fib(n - 1) + fib(n - 2)
 
         for _ in range(2):
+            written = []
             self.assertEqual(fib(8), 21)
             self.assertEqual(sum(name.endswith(": fib") for name in self.names()), 67)
+            self.assertEqual(written, [False] * 67)
+            self.path.unlink()
         self.assertIsNone(kpytrace._api.trace._active)
 
     def test_one_that_threads_call(self):

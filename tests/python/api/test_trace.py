@@ -127,7 +127,7 @@ class Sample(Case):
     def test_outputs_are_checked_before_anything_is_traced(self):
         rows = [(self.folder / "none" / "t.json", FileNotFoundError, "does not exist"),
                 (self.folder, IsADirectoryError, "folder"),
-                ("t.kpt.gz", ValueError, "can't be compressed"),
+                ("t.kpt.gz", ValueError, "can't be compressed with gzip"),
                 (5, TypeError, "")]
         for output, error, text in rows:
             with self.assertRaisesRegex(error, text, msg=output):

@@ -163,7 +163,7 @@ class Run(Case):
                 (["--gc=1", "x.py"], "takes no value"), (["--ring", "soon", "-c", ""], "ring must"),
                 (["--max-depth", "x", "-c", ""], "max_depth must be a whole number"),
                 (["-o", "none/x.json", "-c", ""], "does not exist"),
-                (["-o", "x.kpt.gz", "-c", ""], "can't be compressed"),
+                (["-o", "x.kpt.gz", "-c", ""], "can't be compressed with gzip"),
                 (["--stream", "--ring", "1s", "-c", ""], "a ring is kept in memory")]
         for words, text in rows:
             reply = run_python("-m", "kpytrace", "run", *words, cwd=self.folder)

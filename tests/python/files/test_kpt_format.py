@@ -46,6 +46,50 @@ def records(data):
         at += 24 + size + -size % 8
 
 
+def number(data, at):
+    """Returns a number of docs/kpt.md, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+
+
+def unpack(data):
+    """Returns the words of a packed chunk, as docs/kpt.md describes it."""
+    count, size, shift, _ = struct.unpack_from("=IIII", data)
+    sizes, at = data[16:], 16 + (count + 3) // 4
+    uppers, end = [], at + size
+    while at < end:
+        literals, repeated, at = data[at] >> 4, data[at] & 15, at + 1
+        if literals == 15:
+            more, at = number(data, at)
+            literals += more
+        for _ in range(literals):
+            upper, at = number(data, at)
+            uppers.append(upper)
+        if at == end:
+            break
+        distance, at = number(data, at)
+        if repeated == 15:
+            more, at = number(data, at)
+            repeated += more
+        for _ in range(repeated + 4):
+            uppers.append(uppers[-distance])
+    assert len(uppers) == count
+    words, last = [], dict.fromkeys(range(16), 0)
+    for i, upper in enumerate(uppers):
+        width = (sizes[i // 4] >> 2 * (i % 4) & 3) + 1
+        difference, at = int.from_bytes(data[at:at + width], "little"), at + width
+        kind = upper % 16 if upper % 16 in (12, 13, 15) else 0
+        last[kind] = (last[kind] + (difference if kind else difference << shift)) % 2**32
+        words.append(upper << 32 | last[kind])
+    assert at == len(data)
+    return words
+
+
 class Golden(Case):
     def command(self, *words):
         reply = kpytrace_command(*words)
@@ -115,13 +159,25 @@ class Golden(Case):
                          [("golden_kernel", 5, 5000)])
         self.assertEqual(report["lines"][0]["line"], "/program.py:2 main")
 
+    def test_packed_chunks_are_as_the_document_describes_them(self):
+        for name in ("calls", "operators", "inputs"):
+            chunks = []
+            for file in (GOLDEN / f"{name}.kpt", GOLDEN / f"packed_{name}.kpt"):
+                bodies = [body for kind, body in records(file.read_bytes()) if kind == 1]
+                chunks.append([(int.from_bytes(body[:4], "little"), body) for body in bodies
+                               if body[4:8] != b"\xff\xff\xff\xff"])
+            self.assertEqual(len(chunks[0]), len(chunks[1]))
+            for (one, plain), (two, packed) in zip(*chunks):
+                self.assertEqual((one | 4, plain[4:48]), (two, packed[4:48]))
+                self.assertEqual(list(struct.unpack(f"={len(plain) // 8 - 6}Q", plain[48:])), unpack(packed[48:]))
+
     def test_every_format_can_be_made_of_them(self):
         for file in sorted(GOLDEN.glob("*.kpt")):
             for suffix in ("pftrace", "html", "speedscope.json", "collapsed", "kpt"):
                 self.command("convert", "-q", file, self.folder / f"out.{suffix}")
 
     def test_the_document_describes_them(self):
-        kinds = set()
+        kinds, formats = set(), set()
         for file in GOLDEN.glob("*.kpt"):
             data = file.read_bytes()
             self.assertEqual(data[:8], b"kpytrace")
@@ -129,7 +185,9 @@ class Golden(Case):
             found = list(records(data))
             kinds |= {kind for kind, _ in found}
             self.assertEqual(found[-1][0], 4)
+            formats |= {int.from_bytes(body[:4], "little") for kind, body in found if kind == 1}
         self.assertEqual(kinds, {1, 2, 3, 4, 5})
+        self.assertEqual(formats, {0, 1, 2, 4, 5, 6})
 
 
 class Newer(Case):
@@ -165,12 +223,13 @@ class Newer(Case):
         self.assertIn("newer version than this kpytrace reads", reply.stderr)
 
     def test_a_newer_format_of_chunks_is_refused(self):
-        made = bytearray(self.data[:64])
-        for kind, body in records(self.data):
-            made += record(kind, struct.pack("=I", 3) + body[4:] if kind == 1 else body)
-        reply = self.info(bytes(made))
-        self.assertEqual((reply.returncode, reply.stdout), (1, ""))
-        self.assertIn("the recording has format 3, but this version of kpytrace reads formats up to 2", reply.stderr)
+        for newer in (3, 7):  # 7: a packed one
+            made = bytearray(self.data[:64])
+            for kind, body in records(self.data):
+                made += record(kind, struct.pack("=I", newer) + body[4:] if kind == 1 else body)
+            reply = self.info(bytes(made))
+            self.assertEqual((reply.returncode, reply.stdout), (1, ""))
+            self.assertIn("the recording has format 3, but this version of kpytrace reads formats up to 2", reply.stderr)
 
 
 if __name__ == "__main__":

@@ -78,12 +78,10 @@ class DeadCode(HostCase):
         work, done = threading.Semaphore(0), threading.Semaphore(0)
         box, addresses = [], set()
 
-        def run():
+        def run():  # leaves the last reference in the box: the code dies while this thread waits
             while work.acquire() and box:
-                function = box.pop()
-                addresses.add(id(function.__code__))
-                function()
-                del function
+                addresses.add(id(box[0].__code__))
+                box[0]()
                 done.release()
 
         thread = threading.Thread(target=run)
@@ -95,6 +93,7 @@ class DeadCode(HostCase):
             box.append(function_of(f"made_{n}"))
             work.release()
             done.acquire()
+            box.clear()
         work.release()
         thread.join()
         if not FREE_THREADED:  # its allocator delays the reuse of memory

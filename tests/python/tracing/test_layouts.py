@@ -1,5 +1,6 @@
 """A CPython with unknown layouts: the tracer calls CPython's own functions, with the same results, and the
-counters report it (issue 23, 24). KPYTRACE_LAYOUTS makes the layouts of this CPython unknown."""
+counters report it (issue 23, 24). KPYTRACE_LAYOUTS makes the layouts of this CPython unknown; other tests change
+what CPython says of itself."""
 
 import json
 import os
@@ -49,6 +50,38 @@ kpytrace.stop()
 print(json.dumps([unknown, deep]))
 """
 
+# Changes this CPython's description of itself before the backend is opened, and prints what is unknown then.
+DESCRIPTION = """
+import ctypes, json, mmap, sys
+frame_type = type(sys._getframe())
+
+def change_version(last_byte):  # the micro version becomes larger than any; LAST_BYTE is the release level
+    version = ctypes.c_ulong.in_dll(ctypes.pythonapi, "Py_Version")
+    page = ctypes.addressof(version) & -mmap.PAGESIZE
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert not libc.mprotect(ctypes.c_void_p(page), 2 * mmap.PAGESIZE, 7), ctypes.get_errno()  # 7: all rights
+    version.value = version.value & ~0xFFFF | 0xFF00 | last_byte
+
+def change_frame_objects():
+    size = ctypes.c_ssize_t.from_address(id(frame_type) + 4 * ctypes.sizeof(ctypes.c_void_p))
+    assert size.value == frame_type.__basicsize__
+    size.value += 8
+
+def change_offsets(cookie):
+    described = (ctypes.c_uint64 * 60).in_dll(ctypes.pythonapi, "_PyRuntime")
+    assert bytes(described)[:8] == b"xdebugpy"
+    if cookie:
+        described[0] += 1
+    for i in range(3, 60) if not cookie else ():
+        described[i] += 8
+
+eval(sys.argv[1])
+import kpytrace
+trace = kpytrace.start()
+print(json.dumps(trace.stats()["layouts_unknown"]))
+trace.stop()
+"""
+
 
 class Layouts(support.Case):
     def run_with(self, layouts, *command):
@@ -76,6 +109,31 @@ class Layouts(support.Case):
                   "described": always | (known & ~FRAMES if DESCRIBED else known)}
         for layouts in EVERY:
             self.assertEqual(self.program(layouts)[0], wanted[layouts], layouts)
+
+    def unknown_after(self, change, layouts=""):
+        return json.loads(self.run_with(layouts, "-c", DESCRIPTION, change))
+
+    @unittest.skipUnless(FRAMES_ARE_READ, "no layout is read")
+    def test_other_releases(self):
+        """A later micro release has what it describes itself; a pre-release may have other layouts."""
+        known = FRAMES | OBJECTS | (TASKS if TASK_IN_STATE else 0)
+        self.assertEqual(self.unknown_after("0"), 0)
+        self.assertEqual(self.unknown_after("change_version(0xF0)"), known & ~FRAMES if DESCRIBED else known)
+        self.assertEqual(self.unknown_after("change_version(0xA1)"), known)
+
+    @unittest.skipUnless(FRAMES_ARE_READ, "no layout is read")
+    def test_frame_objects_of_another_size(self):
+        known = FRAMES | OBJECTS | (TASKS if TASK_IN_STATE else 0)
+        self.assertEqual(self.unknown_after("change_frame_objects()"), known)
+
+    @unittest.skipUnless(DESCRIBED, "this CPython does not describe its layouts")
+    def test_other_offsets(self):
+        """A CPython that describes other offsets has no known layout; one without a description has those of its
+        release."""
+        known = FRAMES | OBJECTS | (TASKS if TASK_IN_STATE else 0)
+        self.assertEqual(self.unknown_after("change_offsets(False)"), known)
+        self.assertEqual(self.unknown_after("change_offsets(True)"), 0)
+        self.assertEqual(self.unknown_after("change_offsets(True)", "described"), known)
 
     def test_stacks_and_tasks_are_the_same(self):
         _, deep, tasks = self.program("")

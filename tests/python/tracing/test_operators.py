@@ -107,6 +107,41 @@ class Operators(OperatorCase):
         self.assertIn(support.ENDED_BY_STOP, operator.flags)
         self.assertEqual(recording.stats["events_repaired"], 0)
 
+    def test_an_old_end_after_a_new_begin(self):
+        tracer = self.start()
+        name = tracer.name_operator("aten::add")
+        old = tracer.begin_operator(name)
+        tracer.stop()
+        tracer.restart()
+        new = tracer.begin_operator(name)
+        self.assertNotEqual(old, new)
+        tracer.end_operator(old)
+        self.assertNotEqual(tracer.begin_operator(name), 0)
+        tracer.end_operator(new)
+        tracer.end_operator(new)
+        self.assertEqual(self.stop().stats["events_repaired"], 0)
+
+    def test_the_end_of_none(self):
+        tracer = self.start()
+        tracer.end_operator(tracer.begin_operator(tracer.name_operator("aten::add")))
+        tracer.end_operator(0)
+        self.assertEqual(self.stop().stats["events_repaired"], 0)
+
+    def test_a_destroyed_tracer_on_a_thread_that_has_recorded_for_it(self):
+        tracer, other = self.start(), self.make(filters=host_case.WITHOUT_HOST)
+        name = tracer.name_operator("aten::add")
+        token = tracer.begin_operator(name)
+        other.end_operator(other.begin_operator(name))
+        tracer.stop()
+        tracer.destroy()
+        for use in (lambda: tracer.begin_operator(name), lambda: tracer.end_operator(token)):
+            with self.assertRaises(abi_host.Failed) as caught:
+                use()
+            self.assertEqual(caught.exception.status, -4)
+        other.end_operator(other.begin_operator(name))
+        other.stop()
+        self.assertEqual(len(other.recording().all("aten::add")), 2)
+
     def test_threads_without_python(self):
         self.start()
         self.assertEqual(self.run_native(threads=3, rounds=1000, depth=3), 3 * (1 + 2 * 1000))

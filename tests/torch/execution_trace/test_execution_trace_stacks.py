@@ -326,6 +326,36 @@ right = all(frame[0] == f"died{i % 3}" and frame[2] == i % 7 + 2 for i, frame in
 print(json.dumps([bool(is_named(on_main)), bool(is_named(on_thread)), bool(is_named(never_run)), len(inner), right]))
 """
 
+# The processor time of a thousand operators, at two depths of the stack.
+COST = """
+import json, os, time
+import et, torch
+from kpytrace.torch import ExecutionTraceObserver
+x = torch.ones(3)
+def at_depth(levels):
+    if levels:
+        return at_depth(levels - 1)
+    began = time.thread_time()
+    for _ in range(1000):
+        x.sin()
+    return time.thread_time() - began
+def least(levels):
+    return min(at_depth(levels) for _ in range(7))
+with et.folder() as folder:
+    observer = ExecutionTraceObserver().register_callback(os.path.join(folder, "trace.json"))
+    observer.start()
+    print(json.dumps([least(0), least(400)]))
+    observer.unregister_callback()
+"""
+
+
+class Cost(unittest.TestCase):
+    def test_issue_23_the_cost_does_not_depend_on_the_depth(self):
+        """Stacks are remembered, also on 3.11, where code objects have no versions and torch's operators run without the
+        GIL. Else the lines of all frames would be looked up for each operator."""
+        shallow, deep = support.program(COST).value
+        self.assertLess(deep, 4 * shallow)
+
 
 @unittest.skipIf(sys.version_info >= (3, 12), "code objects have versions")
 class Named(unittest.TestCase):

@@ -1,0 +1,42 @@
+/* kpt_packing.h: packs chunks of events (core/base/packed_words.h) on their way to a .kpt file.
+ *
+ * A whole file is written by a thread that has time, which packs. The chunks of a stream come from traced threads: those
+ * only copy them, and a thread of its own packs and writes them, in their order. A traced thread waits if that thread is
+ * several chunks behind. A chunk that cannot be packed is written as it is. */
+#ifndef KPTI_WRITERS_KPT_KPT_PACKING_H
+#define KPTI_WRITERS_KPT_KPT_PACKING_H
+
+#include "core/base/allocator.h"
+#include "writers/kpt/kpt_format.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kpti_kpt_packing kpti_kpt_packing;
+
+/* Writes a chunk of SIZE bytes, which has EVENT_BYTES unpacked. Runs on the thread that packs. */
+typedef kpt_status (*kpti_kpt_packed_fn)(void *ctx, const kpti_kpt_chunk *head, const void *data,
+                                         size_t size, size_t event_bytes);
+
+/* Returns NULL if there is no memory, or if no thread can be created for a STREAM. */
+kpti_kpt_packing *kpti_kpt_packing_start(const kpti_heap *heap, int stream,
+                                         kpti_kpt_packed_fn write, void *ctx);
+
+/* Takes a chunk of events. Any thread. Returns what write returns; of a stream KPT_OK if it is not written yet. */
+kpt_status kpti_kpt_packing_put(kpti_kpt_packing *packing, const kpti_kpt_chunk *head,
+                                const void *data, size_t size);
+
+/* Waits until all chunks that were put before are written. */
+void kpti_kpt_packing_drain(kpti_kpt_packing *packing);
+
+/* Drains, and frees. No thread may put chunks any more. */
+void kpti_kpt_packing_end(kpti_kpt_packing *packing);
+
+/* In the child after a fork, which does not have the thread: frees. */
+void kpti_kpt_packing_leave(kpti_kpt_packing *packing);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
