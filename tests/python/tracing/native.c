@@ -18,7 +18,8 @@ EXPORT int native_in_thread(void (*work)(void));
 EXPORT int native_operators(const kpt_tracer_ops *ops, kpt_handle tracer, uint32_t threads,
                             uint64_t rounds, uint32_t depth);
 EXPORT int native_far_operators(const kpt_tracer_ops *ops, kpt_handle tracer,
-                                const kpt_operator *op, uint64_t rounds);
+                                const kpt_operator *op, uint64_t rounds, uint32_t name,
+                                uint64_t plain);
 EXPORT void native_log_reset(uint64_t refuse_every);
 EXPORT kpt_status native_chunk(void *ctx, const kpt_chunk *chunk);
 EXPORT uint64_t native_log_count(void);
@@ -182,10 +183,11 @@ static void *end_there(void *arg)
     return NULL;
 }
 
-/* Begins OP and ends it on another thread, ROUNDS times. Returns how many ended. */
+/* Begins OP and ends it on another thread, ROUNDS times. Then runs PLAIN operators with NAME. Returns how many ended. */
 int native_far_operators(const kpt_tracer_ops *ops, kpt_handle tracer, const kpt_operator *op,
-                         uint64_t rounds)
+                         uint64_t rounds, uint32_t name, uint64_t plain)
 {
+    kpt_operator other;
     int ended = 0;
     for (uint64_t round = 0; round < rounds; round++) {
         far_end end = {ops, tracer, 0};
@@ -194,6 +196,13 @@ int native_far_operators(const kpt_tracer_ops *ops, kpt_handle tracer, const kpt
         if (pthread_create(&id, NULL, end_there, &end)) return -1;
         (void)pthread_join(id, NULL);
         ended += end.token != 0;
+    }
+    KPT_INIT(&other);
+    other.name = name;
+    while (plain--) {
+        uint64_t token = 0;
+        (void)ops->begin_operator(tracer, &other, &token);
+        (void)ops->end_operator(tracer, token);
     }
     return ended;
 }

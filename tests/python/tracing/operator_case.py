@@ -8,7 +8,8 @@ import host_case
 NATIVE = ctypes.CDLL(os.environ["KPT_NATIVE"])
 NATIVE.native_operators.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64,
                                     ctypes.c_uint32]
-NATIVE.native_far_operators.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64]
+NATIVE.native_far_operators.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64,
+                                        ctypes.c_uint32, ctypes.c_uint64]
 
 
 class OperatorCase(host_case.HostCase):
