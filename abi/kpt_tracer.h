@@ -278,10 +278,11 @@ typedef struct kpt_tracer_ops {
 
     /* Records that an operator, or a range if it has a text, begins on the calling thread. *TOKEN
      * receives the number to pass to end_operator, or 0 if the operator is not recorded, as while
-     * the tracer does not record. An operator is a call among the other calls of its thread: it must
-     * end on the thread that it began on, and not before the operators that began within it. A range
-     * may cross calls and operators, and may end on another thread. The thread needs no Python: its
-     * first operator makes it a thread of the recording. Legal: RUNNING, STOPPED.
+     * the tracer does not record. An operator is a call among the other calls of its thread, and must
+     * not end before the operators that began within it on that thread. A range may cross calls and
+     * operators. Both may end on another thread; an operator then ends at the next event of the
+     * thread that it began on. The thread needs no Python: its first operator makes it a thread of
+     * the recording. Legal: RUNNING, STOPPED.
      * thread: the thread that runs the operator; several at once; no thread may be inside during
      *     destroy
      * GIL: not needed and not acquired
@@ -293,7 +294,7 @@ typedef struct kpt_tracer_ops {
 
     /* Records the end of what begin_operator returned TOKEN for. 0 has no effect. An operator that
      * began in an earlier run has no end in this one.
-     * thread: as begin_operator
+     * thread: any; several at once; no thread may be inside during destroy
      * GIL: not needed and not acquired
      * ownership: nothing is transferred
      * errors: KPT_E_HANDLE; last_error has no text for it

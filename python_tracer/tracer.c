@@ -7,6 +7,7 @@
 #include "core/recording/host_clock.h"
 #include "python_tracer/chunks/chunk_freeze.h"
 #include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/chunks/stream_owner.h"
 #include "python_tracer/frames/function_naming.h"
 #include "python_tracer/frames/open_frames.h"
 #include "python_tracer/hooks/asyncio_tasks.h"

@@ -5,8 +5,10 @@
 #include "python_tracer/chunks/chunk_budget.h"
 #include "python_tracer/chunks/chunk_pool.h"
 #include "python_tracer/chunks/chunk_sink.h"
+#include "python_tracer/chunks/far_ends.h"
 #include "python_tracer/chunks/open_events.h"
 #include "python_tracer/chunks/stream_guard.h"
+#include "python_tracer/chunks/stream_owner.h"
 #include "python_tracer/frames/open_frames.h"
 #include "python_tracer/state/thread_state.h"
 #include "python_tracer/state/tracer_state.h"
@@ -140,41 +142,14 @@ static void open_limit(kpti_stream *stream)
         atomic_store_explicit(&stream->limit, NULL, memory_order_relaxed);
 }
 
-kpti_stream *kpti_stream_new_locked(kpti_tracer *tracer, kpti_thread *thread)
-{
-    kpti_stream *stream = calloc(1, sizeof *stream); /* owned by the thread, not by the host */
-    if (!stream) return NULL;
-    stream->tracer = tracer;
-    stream->thread = thread;
-    stream->os_tid = thread->os_tid;
-    stream->sealed = 1;
-    (void)snprintf(stream->name, sizeof stream->name, "%s", thread->name);
-    stream->index = tracer->stream_count++;
-    stream->sibling = tracer->streams;
-    tracer->streams = stream;
-    stream->owned_next = thread->owned;
-    thread->owned = stream;
-    atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
-    return stream;
-}
-
 /* Returns the stream of a thread of which only the OS id is known. Makes the stream if there is none. */
 static kpti_stream *idle_stream_locked(kpti_tracer *tracer, uint64_t os_tid, const char *name)
 {
     kpti_stream *stream;
     for (stream = tracer->streams; stream; stream = stream->sibling)
         if (stream->os_tid == os_tid && !(stream->thread_flags & KPT_THREAD_ENDED)) return stream;
-    stream = calloc(1, sizeof *stream);
-    if (!stream) return NULL;
-    stream->tracer = tracer;
-    stream->os_tid = os_tid;
-    stream->sealed = 1;
-    (void)snprintf(stream->name, sizeof stream->name, "%s", name);
-    stream->index = tracer->stream_count++;
-    stream->sibling = tracer->streams;
-    tracer->streams = stream;
-    atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
-    tracer->orphans++;
+    stream = kpti_stream_make_locked(tracer, os_tid, name);
+    if (stream) tracer->orphans++;
     return stream;
 }
 
@@ -214,25 +189,6 @@ static int replace_idle_locked(kpti_stream *stream, kpti_open_stack open)
     return 0;
 }
 
-void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread)
-{
-    kpti_assert(kpti_tracing_lock_is_mine() && !stream->thread && stream->tracer->orphans);
-    stream->thread = thread;
-    stream->direct_handle = 0; /* its operators had another thread of the host */
-    stream->owned_next = thread->owned;
-    thread->owned = stream;
-    stream->tracer->orphans--;
-}
-
-void kpti_stream_abandon_locked(kpti_stream *stream)
-{
-    kpti_stream **link = &stream->thread->owned;
-    while (*link && *link != stream)
-        link = &(*link)->owned_next;
-    if (*link) *link = stream->owned_next;
-    stream->thread = NULL;
-}
-
 /* Copies the tracer's options into the stream, where the hot path reads them. */
 static void take_options(kpti_stream *stream)
 {
@@ -265,6 +221,7 @@ void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     stream->dropped = 0;
     stream->begun = now;
     stream->open_span_count = 0;
+    atomic_store_explicit(&stream->far_end_count, 0, memory_order_relaxed);
     atomic_store_explicit(&stream->ended, 0, memory_order_relaxed);
     if (begin_chunk_locked(stream, open, before, 0, ticks)) open_limit(stream);
 }
@@ -333,6 +290,22 @@ static void count_dropped(kpti_stream *stream)
     atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
 }
 
+/* Appends the ends that other threads have left, if the stream records. Returns 0 if there are none. */
+static int append_far_ends(kpti_stream *stream, uint64_t *ticks)
+{
+    uint32_t count;
+    uint32_t *ends;
+    if (!atomic_load_explicit(&stream->far_end_count, memory_order_relaxed)) return 0;
+    kpti_tracing_lock();
+    ends = kpti_far_ends_take_locked(stream, &count);
+    if (!stream->sealed) open_limit(stream);
+    kpti_tracing_unlock();
+    for (uint32_t i = 0; i < count; i++)
+        (void)kpti_stream_append(stream, ends[i], ticks);
+    free(ends);
+    return 1;
+}
+
 int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
 {
     kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
@@ -340,6 +313,7 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
     const int is_full = (uintptr_t)at >= (uintptr_t)limit;
     kpti_assert(stream->thread == kpti_thread_self && kpti_thread_self->busy);
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
+    if (append_far_ends(stream, ticks)) return kpti_stream_append(stream, word, ticks);
     if (is_full && (stream->dropped % RETRY_EVERY || !refill(stream, 0, ticks))) {
         count_dropped(stream);
         return 0;
@@ -360,6 +334,7 @@ int kpti_stream_make_space(kpti_stream *stream, uint32_t events, uint64_t *ticks
     const kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
     if (limit && at < limit && (size_t)(limit - at) > events) return 1;
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
+    if (append_far_ends(stream, ticks)) return kpti_stream_make_space(stream, events, ticks);
     if (!(stream->dropped % RETRY_EVERY) && refill(stream, events, ticks)) return 1;
     count_dropped(stream);
     return 0;
@@ -382,6 +357,7 @@ void kpti_stream_free(kpti_stream *stream)
     kpti_assert(!stream->first && !stream->later);
     kpti_open_at_end_free(&stream->open_at_end);
     free(stream->inputs);
+    free(stream->far_ends);
     free(stream);
 }
 

@@ -101,16 +101,9 @@ static inline int kpti_stream_within_depth(kpti_stream *stream, uint32_t kind)
 
 /* "_locked": the caller holds the tracing lock. */
 
-/* Makes a stream of TRACER for the calling thread, which does not record yet. Returns NULL if there is no
- * memory. */
-kpti_stream *kpti_stream_new_locked(struct kpti_tracer *tracer, struct kpti_thread *thread);
 /* Records the open calls of a thread that has had no event yet, in a stream without an owner. */
 void kpti_stream_add_idle_locked(struct kpti_tracer *tracer, uint64_t os_tid, const char *name,
                                  kpti_open_stack open);
-/* Makes THREAD the owner of a stream without an owner. */
-void kpti_stream_adopt_locked(kpti_stream *stream, struct kpti_thread *thread);
-/* The opposite: removes the owner, which has ended or can't return to the stream. */
-void kpti_stream_abandon_locked(kpti_stream *stream);
 /* Begins to record in the tracer's current run, with the calls that are open at that time. */
 void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t now);
 /* Ends the stream's part in the run. Its owner may still be inside a callback. */

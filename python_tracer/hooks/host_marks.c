@@ -23,7 +23,8 @@ static void append(kpti_stream *stream, uint32_t word)
     (void)kpti_stream_append(stream, word, &now);
 }
 
-void kpti_span_begin(kpti_stream *stream, uint32_t number)
+/* Remembers an open span of the stream's thread. If there are too many, the outermost is forgotten. */
+static void begin_span(kpti_stream *stream, uint32_t number)
 {
     uint32_t *const open = stream->open_spans;
     atomic_store_explicit(&stream->spans, 1, memory_order_relaxed);
@@ -63,7 +64,7 @@ static int mark_own(kpti_stream *stream, uint32_t what, uint32_t number)
                                      [KPT_MARK_END] = KPTI_EVENT_SPAN_END};
     if (!stream) return 0;
     atomic_store_explicit(&stream->host_writes, 1, memory_order_relaxed);
-    if (what == KPT_MARK_BEGIN) kpti_span_begin(stream, number);
+    if (what == KPT_MARK_BEGIN) begin_span(stream, number);
     if (what == KPT_MARK_END && !end_span(stream, number)) return 0;
     append(stream, number << KPTI_KIND_BITS | kinds[what]);
     return 1;

@@ -8,9 +8,6 @@
 /* Returns the stream in which THREAD records for TRACER, or NULL if there is none or its run is over. */
 kpti_stream *kpti_host_stream(const kpti_thread *thread, const kpti_tracer *tracer);
 
-/* Remembers an open span of the stream's thread. If there are too many, the outermost is forgotten. */
-void kpti_span_begin(kpti_stream *stream, uint32_t number);
-
 /* Records a mark at the calling thread's position in TRACER's recording, if the thread has a stream there.
  * Needs no GIL. */
 void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number);

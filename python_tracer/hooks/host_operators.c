@@ -4,6 +4,7 @@
 #include "core/recording/operator_event.h"
 #include "core/recording/serialized/metadata_sections.h"
 #include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/chunks/far_ends.h"
 #include "python_tracer/hooks/host_marks.h"
 #include "python_tracer/hooks/operator_inputs.h"
 #include "python_tracer/hooks/record_event.h"
@@ -15,10 +16,10 @@
 
 /* A token is never 0:
  *
- *   bit 63       a range; bits 0–27 are its number
- *   bits 52–62   of an operator: low bits of the run
+ *   bit 63       a range
+ *   bits 52–62   low bits of the run
  *   bits 28–51   low bits of the stream's index
- *   bits 0–27    its function's id */
+ *   bits 0–27    the range's number, or the operator's function id */
 #define RANGE (UINT64_C(1) << 63)
 enum { STREAM_BITS = 24, RUN_BITS = 11 };
 enum { MAX_DETAILS = 7 };
@@ -77,10 +78,10 @@ static void append_details(kpti_stream *stream, const kpt_operator *op, uint64_t
     if (op->record_id) append_wide(stream, KPTI_WIDE_RECORD, op->record_id, now);
 }
 
-static uint64_t token_of(const kpti_stream *stream, uint32_t function)
+static uint64_t token_of(const kpti_stream *stream, uint32_t number)
 {
     return (uint64_t)(stream->run & ((1U << RUN_BITS) - 1)) << (KPTI_NUMBER_BITS + STREAM_BITS) |
-           (uint64_t)(stream->index & ((1U << STREAM_BITS) - 1)) << KPTI_NUMBER_BITS | function;
+           (uint64_t)(stream->index & ((1U << STREAM_BITS) - 1)) << KPTI_NUMBER_BITS | number;
 }
 
 static uint64_t begin_operator(kpti_stream *stream, const kpt_operator *op)
@@ -120,8 +121,8 @@ static uint64_t begin_range(kpti_tracer *tracer, kpti_stream *stream, const kpt_
     append_details(stream, op, now);
     for (uint64_t at = 0; at < size; at += KPTI_TEXT_BYTES)
         kpti_stream_append_plain(stream, kpti_text_make(op->text.data + at, size - at));
-    kpti_span_begin(stream, number);
-    return RANGE | number;
+    atomic_store_explicit(&stream->spans, 1, memory_order_relaxed);
+    return RANGE | token_of(stream, number);
 }
 
 /* Prepares the stream for operators of the host that has HANDLE. From now on they take the fast path, unless the host
@@ -149,23 +150,51 @@ uint64_t kpti_operator_begin(kpti_tracer *tracer, kpt_handle handle, const kpt_o
     return token;
 }
 
+/* The kind and number of the event that ends TOKEN's operator or range. */
+static uint32_t end_word(uint64_t token)
+{
+    const uint32_t kind = token & RANGE ? KPTI_EVENT_SPAN_END : KPTI_EVENT_EXIT;
+    return ((uint32_t)token & KPTI_MAX_NUMBER) << KPTI_KIND_BITS | kind;
+}
+
+static int is_of_stream(uint64_t token, const kpti_stream *stream)
+{
+    return token_of(stream, (uint32_t)token & KPTI_MAX_NUMBER) == (token & ~RANGE);
+}
+
+/* Another thread began it. Of a range the recording has the time, too. */
+static __attribute__((noinline, cold)) void end_far(kpti_tracer *tracer, uint64_t token)
+{
+    kpti_stream *stream;
+    kpti_tracing_lock();
+    if (tracer->bit) {
+        for (stream = tracer->streams; stream && !is_of_stream(token, stream);)
+            stream = stream->sibling;
+        if (stream && token & RANGE)
+            kpti_cross_thread_ends_add(tracer->env, &tracer->cross_thread_ends,
+                                       (uint32_t)token & KPTI_MAX_NUMBER,
+                                       kpti_tracer_ticks(tracer));
+        if (stream) kpti_far_ends_leave_locked(stream, end_word(token));
+    }
+    kpti_tracing_unlock();
+}
+
 void kpti_operator_end(kpti_tracer *tracer, uint64_t token)
 {
     kpti_thread *thread = kpti_thread_self;
-    const uint32_t function = (uint32_t)token & KPTI_MAX_NUMBER;
-    kpti_stream *stream;
-    if (token & RANGE) {
-        kpti_mark(tracer, KPT_MARK_END, function);
-        return;
+    kpti_stream *stream = NULL;
+    if (thread) {
+        kpti_callback_enter(thread, 0);
+        stream = kpti_host_stream(thread, tracer);
+        if (stream && is_of_stream(token, stream)) {
+            uint64_t now = now_of(stream);
+            (void)kpti_stream_append(stream, end_word(token), &now);
+        } else {
+            stream = NULL;
+        }
+        kpti_slow_end(thread);
     }
-    if (!thread) return; /* another thread began it */
-    kpti_callback_enter(thread, 0);
-    stream = kpti_host_stream(thread, tracer);
-    if (stream && token_of(stream, function) == token) {
-        uint64_t now = now_of(stream);
-        (void)kpti_stream_append(stream, function << KPTI_KIND_BITS | KPTI_EVENT_EXIT, &now);
-    }
-    kpti_slow_end(thread);
+    if (!stream) end_far(tracer, token);
 }
 
 /* The fast path: an operator of a stream that has had one before. It touches as few cache lines as possible, since torch

@@ -3,6 +3,7 @@
 #include "core/base/assert.h"
 #include "core/base/platform.h"
 #include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/chunks/stream_owner.h"
 #include "python_tracer/frames/open_frames.h"
 #include "python_tracer/state/active_tracers.h"
 #include "python_tracer/state/host_callbacks.h"

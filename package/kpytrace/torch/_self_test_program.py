@@ -118,6 +118,22 @@ def check_file(profiler: Any, mode: str) -> None:
                     f"mode {mode}: the calls around a function are {names}")
 
 
+def check_operators(step: Any) -> None:
+    """Checks the operators and their inputs in a trace without a profiler of torch's."""
+    import kpytrace
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        with kpytrace.trace(path, torch="shapes", gpu=False):
+            step()
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+    dims = [event["args"].get("Input Dims") for event in events
+            if event.get("cat") == "cpu_op" and event["name"] == "aten::linear"]
+    fail_unless(dims == [[[2, 4], [4, 4], [4]]],
+                f"torch's operators in a trace: aten::linear has the inputs {dims}")
+
+
 def main() -> None:
     global _result
     sys.path[:] = json.loads(sys.argv[2])
@@ -139,6 +155,7 @@ def main() -> None:
         if mode != "fast":
             check_tree(profiler, mode)
     kpytrace.torch.uninstall()
+    check_operators(step)
     profiled(torch, step)
     _result = "passed"
 

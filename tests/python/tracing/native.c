@@ -17,6 +17,9 @@ EXPORT uint64_t native_tenths(void *ctx);
 EXPORT int native_in_thread(void (*work)(void));
 EXPORT int native_operators(const kpt_tracer_ops *ops, kpt_handle tracer, uint32_t threads,
                             uint64_t rounds, uint32_t depth);
+EXPORT int native_far_operators(const kpt_tracer_ops *ops, kpt_handle tracer,
+                                const kpt_operator *op, uint64_t rounds, uint32_t name,
+                                uint64_t plain);
 EXPORT void native_log_reset(uint64_t refuse_every);
 EXPORT kpt_status native_chunk(void *ctx, const kpt_chunk *chunk);
 EXPORT uint64_t native_log_count(void);
@@ -165,4 +168,41 @@ int native_operators(const kpt_tracer_ops *ops, kpt_handle tracer, uint32_t thre
     for (uint32_t i = 0; i < started; i++)
         (void)pthread_join(ids[i], NULL);
     return (int)job.begun;
+}
+
+typedef struct far_end {
+    const kpt_tracer_ops *ops;
+    kpt_handle tracer;
+    uint64_t token;
+} far_end;
+
+static void *end_there(void *arg)
+{
+    const far_end *end = arg;
+    (void)end->ops->end_operator(end->tracer, end->token);
+    return NULL;
+}
+
+/* Begins OP and ends it on another thread, ROUNDS times. Then runs PLAIN operators with NAME. Returns how many ended. */
+int native_far_operators(const kpt_tracer_ops *ops, kpt_handle tracer, const kpt_operator *op,
+                         uint64_t rounds, uint32_t name, uint64_t plain)
+{
+    kpt_operator other;
+    int ended = 0;
+    for (uint64_t round = 0; round < rounds; round++) {
+        far_end end = {ops, tracer, 0};
+        pthread_t id;
+        (void)ops->begin_operator(tracer, op, &end.token);
+        if (pthread_create(&id, NULL, end_there, &end)) return -1;
+        (void)pthread_join(id, NULL);
+        ended += end.token != 0;
+    }
+    KPT_INIT(&other);
+    other.name = name;
+    while (plain--) {
+        uint64_t token = 0;
+        (void)ops->begin_operator(tracer, &other, &token);
+        (void)ops->end_operator(tracer, token);
+    }
+    return ended;
 }

@@ -1,35 +1,12 @@
 """Operators and ranges of a host, among the calls of its threads."""
 
 import ctypes
-import os
 import unittest
 
-import host_case
 import support
 from host_case import abi_host
 from abi_host import DELIVER_PARTS, DELIVER_RANGES, KIND_OPERATOR, KIND_RANGE_BEGIN, KIND_RANGE_END
-
-NATIVE = ctypes.CDLL(os.environ["KPT_NATIVE"])
-NATIVE.native_operators.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64,
-                                    ctypes.c_uint32]
-
-
-class OperatorCase(host_case.HostCase):
-    def setUp(self):
-        super().setUp()
-        self.tracer = None
-
-    def start(self, **options):
-        options.setdefault("filters", host_case.WITHOUT_HOST)
-        self.tracer = self.make(**options)
-        return self.tracer
-
-    def stop(self):
-        self.tracer.stop()
-        return self.tracer.recording()
-
-    def run_native(self, threads=1, rounds=1, depth=2):
-        return NATIVE.native_operators(ctypes.addressof(self.tracer.ops), self.tracer.handle, threads, rounds, depth)
+from operator_case import NATIVE, OperatorCase
 
 
 def as_python_call(prototype, function):
@@ -155,103 +132,73 @@ class Operators(OperatorCase):
         self.assertEqual(recording.stats["events_repaired"], 0)
 
 
-class Inputs(OperatorCase):
-    def run_with(self, given):
-        """Runs an operator with each of the inputs."""
-        name = self.tracer.name_operator("aten::add")
-        for inputs in given:
-            self.tracer.end_operator(self.tracer.begin_operator(name, inputs=inputs, record_id=len(inputs) % 2))
+class EndsElsewhere(OperatorCase):
+    """Operators and ranges that end on another thread, as those of TorchScript do that wait."""
 
-    def delivered(self, order=abi_host.ORDER_THREAD, function=None):
-        """Returns the inputs of each operator, in the order of their begins, and the names that have them."""
-        delivery = self.tracer.deliver(order=order, flags=abi_host.DELIVER_INPUTS, function=function)
-        kept = {i: n for i, n in delivery.names.items() if n.flags & abi_host.NAME_INPUTS}
-        operators = [a for a in delivery.activities if a.kind == KIND_OPERATOR and a.phase != abi_host.PHASE_END]
-        for name in kept.values():
-            self.assertEqual((name.display.bytes, name.qualname.bytes, name.file.bytes), (b"", b"", b""))
-        return [kept[a.line].function.bytes if a.line else b"" for a in operators], kept
+    def run_far(self, rounds=1, other=0, plain=0, **fields):
+        if "text" in fields:
+            fields["text"] = abi_host.Str.of(fields["text"])
+        op = abi_host.sized(abi_host.Operator, **fields)
+        self.assertEqual(NATIVE.native_far_operators(ctypes.addressof(self.tracer.ops), self.tracer.handle,
+                                                     ctypes.addressof(op), rounds, other, plain), rounds)
 
-    def test_each_operator_has_its_own(self):
-        self.start()
-        given = [b"", b"a", b"b", b"a", b"\0\0\0", b"\0\0", bytes(range(256)), b"a", b"x" * 16384, b"1234567",
-                 b"12345678", b"", b"x" * 16384, b"x" * 16383]
-        self.run_with(given)
-        self.tracer.stop()
-        for order in abi_host.ORDER_THREAD, abi_host.ORDER_TIME, abi_host.ORDER_START:
-            with self.subTest(order=order):
-                found, kept = self.delivered(order)
-                self.assertEqual(found, given)
-                self.assertEqual(len(kept), len(set(given) - {b""}))
-        self.assertEqual(self.tracer.stats()["events_repaired"], 0)
-
-    def test_too_many_bytes_are_cut(self):
-        self.start()
-        self.run_with([b"y" * 20_000])
-        self.tracer.stop()
-        self.assertEqual(self.delivered()[0], [b"y" * 16384])
-
-    def test_equal_inputs_take_eight_bytes(self):
-        def taken(inputs, count):
-            self.start()
-            before = self.tracer.stats()["events"]
-            self.run_with(inputs for _ in range(count))
-            self.tracer.stop()
-            return self.tracer.stats()["events"] - before
-        count = 5_000
-        plain, same = taken(b"", count), taken(b"z" * 70, count)
-        self.assertLess(same - plain, 1.1 * count)
-
-    def test_they_are_delivered_only_on_demand(self):
-        self.start()
-        self.run_with([b"abc"])
-        self.tracer.stop()
-        delivery = self.tracer.deliver()
-        self.assertFalse(any(n.flags & abi_host.NAME_INPUTS for n in delivery.names.values()))
-        self.assertEqual({a.line for a in delivery.activities if a.kind == KIND_OPERATOR}, {0})
-
-    def test_a_host_of_an_older_abi(self):
+    def test_an_operator_ends_at_the_next_event_of_its_thread(self):
         tracer = self.start()
-        op = abi_host.sized(abi_host.Operator, name=tracer.name_operator("aten::add"), inputs=abi_host.Str.of(b"abc"))
-        op.struct_size = abi_host.Operator.inputs.offset
-        token = ctypes.c_uint64()
-        tracer._call(tracer.later_ops.begin_operator, ctypes.addressof(op), ctypes.addressof(token))
-        tracer.end_operator(token.value)
-        tracer.stop()
-        self.assertEqual(self.delivered()[0], [b""])
+        far, add = tracer.name_operator("aten::far"), tracer.name_operator("aten::add")
 
-    def test_what_is_refused(self):
-        tracer = self.start()
-        name = tracer.name_operator("aten::add")
-        op = abi_host.sized(abi_host.Operator, name=name, inputs=abi_host.Str(None, 3))
-        token = ctypes.c_uint64(1)
-        with self.assertRaises(abi_host.Failed) as caught:
-            tracer._call(tracer.later_ops.begin_operator, ctypes.addressof(op), ctypes.addressof(token))
-        self.assertEqual((caught.exception.status, token.value), (-1, 0))
+        def work():
+            for _ in range(3):
+                self.run_far(name=far)
+                inner()
+                tracer.end_operator(tracer.begin_operator(add))
+        work()
+        recording = self.stop()
+        operators = recording.all("aten::far")
+        self.assertEqual([(len(call.children), call.flags) for call in operators], [(0, frozenset())] * 3)
+        self.assertEqual(recording.stats["events_repaired"], 0)
 
-    def test_a_ring_forgets_them(self):
+    def far_ones_in_a_ring(self, **fields):
+        """Returns how many of 4,000 that have ended are in a ring that holds only later chunks."""
         tracer = self.start(ring_bytes=256 << 10, on_full=abi_host.FULL_RING)
-        self.run_with(b"%06d" % i for i in range(50_000))
-        self.assertLess(tracer.stats()["bytes_held"], 1 << 20)
+        # All in one call, whose end would close what is open in it.
+        self.run_far(4_000, tracer.name_operator("aten::add"), 50_000, **fields)
         tracer.stop()
-        found, kept = self.delivered()
-        self.assertEqual(found, [b"%06d" % i for i in range(50_000 - len(found), 50_000)])
-        self.assertLess(len(kept), 50_000)
+        found = tracer.deliver(flags=DELIVER_RANGES)
+        names = [found.names[a.name].function.text for a in found.activities]
+        self.assertGreater(names.count("aten::add"), 5_000)
+        return names.count("far")
 
-    def test_of_an_operator_that_is_open_when_a_chunk_begins(self):
-        """Both if its inputs are new in the chunk and if they are referred to."""
-        tracer = self.start(ring_bytes=64 << 10, on_full=abi_host.FULL_RING)
-        outer, name = tracer.name_operator("aten::outer"), tracer.name_operator("aten::inner")
-        first = tracer.begin_operator(outer, inputs=b"inputs of both")
-        second = tracer.begin_operator(outer, inputs=b"inputs of both", sequence_plus_1=9)
-        for i in range(50_000):
-            tracer.end_operator(tracer.begin_operator(name, inputs=b"%d" % (i % 100)))
-        tracer.end_operator(second)
-        tracer.end_operator(first)
+    def test_chunks_do_not_carry_on_operators_that_have_ended(self):
+        name = self.start().name_operator("far")
+        self.assertEqual(self.far_ones_in_a_ring(name=name), 0)
+
+    def test_chunks_do_not_carry_on_ranges_that_have_ended(self):
+        self.assertEqual(self.far_ones_in_a_ring(text=b"far"), 0)
+
+    def test_a_range_has_its_time(self):
+        tracer = self.start()
+        self.run_far(text=b"far")
+        inner()
         tracer.stop()
-        found, kept = self.delivered()
-        self.assertEqual(found[-2:] if found[0] != b"inputs of both" else found[:2], [b"inputs of both"] * 2)
-        self.assertEqual(set(found) - {b"inputs of both"}, {b"%d" % i for i in range(100)})
-        self.assertLessEqual(len(kept), 101)
+        delivery = tracer.deliver(order=abi_host.ORDER_TIME, flags=DELIVER_RANGES | DELIVER_PARTS)
+        order = [a.kind if a.kind in (KIND_RANGE_BEGIN, KIND_RANGE_END) else delivery.names[a.name].function.text
+                 for a in delivery.activities if a.phase != abi_host.PHASE_END]
+        self.assertEqual(order.count(KIND_RANGE_END), 1)
+        self.assertLess(order.index(KIND_RANGE_END), order.index("inner"))
+        self.assertEqual(tracer.stats()["events_repaired"], 0)
+
+    def test_many_ranges_that_nest(self):
+        """More than a stream remembers of a host's spans."""
+        tracer = self.start(ring_bytes=512 << 10, on_full=abi_host.FULL_RING)
+        for _ in range(2_000):
+            tokens = [tracer.begin_operator(text=b"nested") for _ in range(40)]
+            for token in reversed(tokens):
+                tracer.end_operator(token)
+        tracer.stop()
+        found = tracer.deliver(flags=DELIVER_RANGES)
+        count = sum(a.kind == KIND_RANGE_BEGIN for a in found.activities)
+        self.assertGreater(count, 1_000)
+        self.assertLess(tracer.stats()["bytes_held"], 1 << 20)
 
 
 class Rings(OperatorCase):

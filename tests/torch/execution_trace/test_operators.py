@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 import threading
+import time
 import unittest
 
 import kpytrace
@@ -30,6 +31,17 @@ class Double(torch.autograd.Function):
 
 def step():
     Double.apply(MODEL(torch.ones(2, 8))).square().mean().backward()
+
+
+@torch.jit.script
+def branch(x):
+    return x * 1.01 + 0.1
+
+
+@torch.jit.script
+def waits(x):
+    """TorchScript goes on with it on one of its own threads, where it ends."""
+    return torch.jit.wait(torch.jit.fork(branch, x))
 
 
 class Operators(unittest.TestCase):
@@ -206,6 +218,23 @@ class Operators(unittest.TestCase):
                          [(i, "Optimizer.step#SGD.step") for i in range(3)])
         for (_, end, *_), (start, *_) in zip(steps, steps[1:]):
             self.assertEqual(end, start)
+
+    def test_operators_that_end_on_another_thread(self):
+        """None lasts until the trace ends, with all that follows inside of it."""
+        for _ in range(20):
+            waits(torch.ones(4))
+        trace = self.start(include="module:no_such_module", c_calls=False)
+        began = time.perf_counter()
+        for _ in range(200):
+            waits(torch.ones(4))
+        seconds = time.perf_counter() - began
+        trace.stop()
+        path = os.path.join(self.folder, "ends.json")
+        trace.write(path)
+        with open(path) as file:
+            lasting = [e["dur"] for e in json.load(file)["traceEvents"] if e.get("name") == "waits"]
+        self.assertEqual(len(lasting), 200)
+        self.assertLess(sum(lasting) / 1e6, 3 * seconds)  # they run one after the other
 
     def test_threads(self):
         """Traces begin and end while other threads are in operators."""
