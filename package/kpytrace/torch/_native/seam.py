@@ -9,6 +9,7 @@ from _thread import RLock
 
 from ..._api.summary import print_message
 from .config import with_request
+from .lists import patches
 from .session import NativeSession
 
 TYPE_CHECKING = False
@@ -24,7 +25,7 @@ _is_default = False  # all profiles are native
 _wanted = 0  # profiles of kpytrace.torch.profile that begin now
 _prepared: Optional[NativeSession] = None
 _running: Optional[NativeSession] = None
-_patches: list[tuple[ModuleType, str, Any, Any]] = []  # module, name, the original, ours
+_patches: list[tuple[Any, str, Any, Any]] = []  # module or class, name, the original, ours
 _printed: set[str] = set()
 
 
@@ -167,6 +168,9 @@ def patch(torch: ModuleType) -> None:
         for module in holders:
             _patches.append((module, name, vars(module)[name], ours))
             setattr(module, name, ours)
+    for kind, name, ours in patches(torch):
+        _patches.append((kind, name, vars(kind)[name], ours))
+        setattr(kind, name, ours)
     os.register_at_fork(after_in_child=_forked)
 
 
