@@ -4,7 +4,6 @@ and FunctionEventAvgs. They are objects of torch's classes, with the attributes 
 
 from __future__ import annotations
 
-import copyreg
 import inspect
 import os
 import sys
@@ -143,7 +142,7 @@ def _average_class(util: ModuleType) -> type:
             """Another process gets an object of torch's class."""
             state = {name: value for name, value in vars(self).items() if not name.startswith("_kpytrace")}
             state.update(cpu_parent=self.cpu_parent, cpu_children=self.cpu_children)
-            return copyreg.__newobj__, (original,), state  # type: ignore[attr-defined]
+            return original, (), state
 
         _classes[original] = type(original.__name__, (original,), {
             "__module__": original.__module__, "__doc__": original.__doc__, "__reduce_ex__": reduce,
