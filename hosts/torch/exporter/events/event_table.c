@@ -26,6 +26,8 @@ typedef struct track {
     open_range *ranges;
     uint32_t range_capacity;
     uint32_t range_count;
+    int64_t cut_ns; /* when calls were cut last … */
+    frame cut;      /* … and the innermost of these */
 } track;
 
 typedef struct walk {
@@ -92,6 +94,7 @@ static kpt_status take_inputs(walk *w, const kpt_name *name)
 static kpt_status take_name(walk *w, const kpt_name *name)
 {
     uint32_t *text;
+    kpt_status status;
     if (name->flags & KPT_NAME_INPUTS) return take_inputs(w, name);
     if (name->file.size) return kpti_torch_names_take(&w->names, name);
     /* The text of a range lives as long as the delivery only. */
@@ -99,8 +102,10 @@ static kpt_status take_name(walk *w, const kpt_name *name)
     if (!text) return KPT_E_MEMORY;
     *text = kpti_event_names_text(&w->table->names, kpti_shown_name(name));
     if (!*text) return KPT_E_MEMORY;
-    return kpti_array_reach(&w->table->heap, &w->names.raw, &w->names.raw_capacity, name->index,
-                            sizeof *w->names.raw);
+    status = kpti_array_reach(&w->table->heap, &w->names.raw, &w->names.raw_capacity, name->index,
+                              sizeof *w->names.raw);
+    if (status == KPT_OK) w->names.raw[name->index] = *name;
+    return status;
 }
 
 static kpt_status take_thread(walk *w, const kpt_thread *thread)
@@ -156,23 +161,32 @@ static int is_call(uint32_t kind)
     return kind == KPT_KIND_PYTHON || kind == KPT_KIND_C;
 }
 
-static void fill_operator(walk *w, kpti_event *event, const kpt_activity *a)
+/* The engine's operator around a node of autograd has no number. It belongs to the same forward operator. */
+static void take_node(kpti_event *around, const kpti_event *node)
+{
+    if (around->kind != KPTI_EVENT_OPERATOR || around->sequence_plus_1) return;
+    around->sequence_plus_1 = node->sequence_plus_1;
+    around->forward_thread = node->forward_thread;
+}
+
+static void fill_operator(walk *w, kpti_event *event, const kpt_activity *a, const frame *parent)
 {
     const uint32_t *const inputs = a->line ? kpti_u64_map_at(&w->input_of, a->line) : NULL;
     event->sequence_plus_1 = a->value0;
-    event->forward_thread = a->value1;
+    event->forward_thread = a->value0 ? a->value1 : 0;
     event->inputs = inputs ? *inputs : 0;
     event->scope = (uint8_t)w->names.raw[a->name].scope;
     event->kind = event->scope == KPT_SCOPE_USER ? KPTI_EVENT_ANNOTATION : KPTI_EVENT_OPERATOR;
     event->id = ++w->operators;
+    if (event->sequence_plus_1 && event->forward_thread && parent->event != NO_EVENT)
+        take_node(&w->table->events[parent->event], event);
 }
 
-static void fill_call(walk *w, kpti_event *event, const kpt_activity *a, const frame *parent)
+static void fill_call(walk *w, kpti_event *event, const frame *parent)
 {
     event->parent = parent->call;
     event->more = kpti_event_names_module(&w->table->names, event->name);
     event->kind = KPTI_EVENT_PYTHON;
-    (void)a;
     event->id = ++w->calls;
 }
 
@@ -199,9 +213,9 @@ static kpt_status add_call(walk *w, track *l, const kpt_activity *a, frame *out)
     event->name = name_of(w, l, a);
     if (!event->name) return KPT_E_MEMORY;
     if (a->kind == KPT_KIND_OPERATOR) {
-        fill_operator(w, event, a);
+        fill_operator(w, event, a, &parent);
     } else if (is_call(a->kind)) {
-        fill_call(w, event, a, &parent);
+        fill_call(w, event, &parent);
         out->call = event->id;
         out->stack = stack_in(t, parent.stack, event->name);
         if (!out->stack) return KPT_E_MEMORY;
@@ -239,6 +253,10 @@ static kpt_status end(walk *w, track *l, const kpt_activity *a)
     uint32_t index;
     if (a->depth >= l->depth) return KPT_OK;
     l->depth = a->depth;
+    if (a->flags & KPT_ACTIVITY_CLAMPED && (!l->cut_ns || l->cut_ns != a->end_ns)) {
+        l->cut_ns = a->end_ns;
+        l->cut = l->open[a->depth];
+    }
     index = l->open[a->depth].event;
     if (index == NO_EVENT) return KPT_OK;
     w->table->events[index].end_ns = a->end_ns;
@@ -262,7 +280,8 @@ static kpt_status begin_range(walk *w, track *l, const kpt_activity *a)
     l->ranges[l->range_count++] = (open_range){a->value0, t->count - 1};
     event->start_ns = event->end_ns = a->start_ns;
     event->thread = a->thread;
-    event->stack = innermost(l).stack;
+    /* The calls that were cut for it have begun before it. */
+    event->stack = l->cut_ns == a->start_ns ? l->cut.stack : innermost(l).stack;
     event->name = text_of(w, a->name);
     event->scope = (uint8_t)(a->value1 & 0xff);
     if (a->value1 >> 8 & KPT_OPERATOR_ASYNC) event->flags = KPTI_EVENT_ASYNC;

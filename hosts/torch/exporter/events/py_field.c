@@ -217,7 +217,7 @@ PyObject *kpti_py_field(kpti_py_table *p, const kpti_event *event, kpti_event_fi
     case KPTI_FIELD_python_parent_id:
         return signed_number(python_number(event, event->parent));
     case KPTI_FIELD_python_module_id:
-        return signed_number(python_number(event, event->more) - (event->more != 0));
+        return signed_number(event->kind == KPTI_EVENT_PYTHON ? (int64_t)event->more - 1 : -1);
     case KPTI_FIELD_cuda_elapsed_us:
     case KPTI_FIELD_privateuse1_elapsed_us:
         return signed_number(-1); /* only without Kineto's kind of recording */

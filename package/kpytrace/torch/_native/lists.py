@@ -16,19 +16,23 @@ if TYPE_CHECKING:
     from .tables import Tables
 
 
+def _is_torchs(parse: Any) -> bool:
+    """Whether the method that makes events was replaced by neither a program nor a subclass, but maybe by kpytrace."""
+    module = getattr(parse, "__module__", None)
+    return isinstance(module, str) and module.partition(".")[0] in ("torch", "kpytrace")
+
+
 def patches(torch: ModuleType) -> list[tuple[type, str, Any]]:
     """Returns (class, name, replacement)."""
     kind = torch.autograd.profiler.profile
     util = torch.autograd.profiler_util
-    parse = vars(kind)["_parse_kineto_results"]
 
     def tables_of(self: Any) -> Optional[Tables]:
         result = getattr(self, "kineto_results", None)
         if (type(result) is not NativeResult or self._function_events is not None or
                 getattr(self.experimental_config, "trace_only", False) or
                 getattr(self, "post_processing_timeout_s", None) is not None or
-                getattr(type(self), "_parse_kineto_results", None) is not parse or
-                "_parse_kineto_results" in vars(self)):
+                not _is_torchs(getattr(self, "_parse_kineto_results", None))):
             return None
         return result.tables()
 
