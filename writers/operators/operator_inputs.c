@@ -185,7 +185,7 @@ static char *put_input(char *at, kpti_input_cursor *c, field part)
 static char *put_field(char *at, kpt_str inputs, field part)
 {
     kpti_input_cursor c = {(const unsigned char *)inputs.data,
-                (const unsigned char *)inputs.data + inputs.size};
+                           (const unsigned char *)inputs.data + inputs.size};
     const int is_text = part == VALUES || part == TYPES;
     for (int i = 0; c.at < c.end; i++) {
         if (i) at = PUT(at, ", ");

@@ -161,9 +161,12 @@ static const struct formula {
     kpt_str name;
     uint64_t (*of)(const inputs *in);
 } formulas[] = {
-    {{"aten::mm", 8}, of_mm},           {{"aten::mul", 9}, of_elements},
-    {{"aten::add", 9}, of_elements},    {{"aten::bmm", 9}, of_bmm},
-    {{"aten::addmm", 11}, of_addmm},    {{"aten::conv2d", 12}, of_conv2d},
+    {{"aten::mm", 8}, of_mm},
+    {{"aten::mul", 9}, of_elements},
+    {{"aten::add", 9}, of_elements},
+    {{"aten::bmm", 9}, of_bmm},
+    {{"aten::addmm", 11}, of_addmm},
+    {{"aten::conv2d", 12}, of_conv2d},
     {{"aten::baddbmm", 13}, of_baddbmm},
 };
 

@@ -140,11 +140,9 @@ static kpt_status add_event(adder *a, const kpt_gpu_event *from)
     const int is_call = kpti_gpu_is_call(from->kind) || from->kind == KPT_GPU_OVERHEAD;
     const kpti_event_gpu more = {
         .correlation = from->correlation,
-        .linked = around.operator ? a->table->events[around.operator - 1].id : 0,
-        .kind = from->kind,
-        .device = from->device,
-        .stream = from->stream,
-        .bytes = from->bytes};
+        .linked = around.operator
+        ? a->table->events[around.operator- 1].id : 0, .kind = from->kind, .device = from->device,
+                           .stream = from->stream, .bytes = from->bytes };
     kpti_event *const event =
         add(a, is_call ? KPTI_EVENT_GPU_CALL : KPTI_EVENT_GPU_WORK, from->name, &more);
     if (!event) return KPT_E_MEMORY;

@@ -89,7 +89,8 @@ static kpt_status link_next(kpti_event_table *t, kpti_u64_map *forward_of, uint3
     kpti_event *const event = &t->events[index];
     const uint64_t thread =
         event->forward_thread ? event->forward_thread : t->threads[event->thread].number;
-    uint32_t *const forward = kpti_u64_map_at(forward_of, key_of(thread, event->sequence_plus_1 - 1));
+    uint32_t *const forward =
+        kpti_u64_map_at(forward_of, key_of(thread, event->sequence_plus_1 - 1));
     if (!forward) return KPT_E_MEMORY;
     if (!event->forward_thread) {
         if (thread && (!*forward || event->start_ns >= t->events[*forward - 1].start_ns))

@@ -41,8 +41,7 @@ static uint32_t function_at(kpti_event_names *names, const kpti_torch_names *tor
     at = kpti_put_bytes(names->buffer, file.data, (size_t)file.size);
     at += sprintf(at, "(%u): ", line);
     at = kpti_put_bytes(at, name->function.data, (size_t)name->function.size);
-    return kpti_event_names_text(names,
-                                 (kpt_str){names->buffer, (uint64_t)(at - names->buffer)});
+    return kpti_event_names_text(names, (kpt_str){names->buffer, (uint64_t)(at - names->buffer)});
 }
 
 /* Returns the number of the name of the module with ANSWER, or 0 if it has none. */
@@ -57,8 +56,8 @@ static uint32_t module_of(kpti_event_names *names, const kpti_torch_names *torch
     if (known && *known) return *known;
     size = r->name_of(r->ctx, answer, text, sizeof text, &number);
     if (!size || !known) return 0;
-    found = kpti_event_names_text(
-        names, (kpt_str){text, size < sizeof text ? size : sizeof text - 1});
+    found =
+        kpti_event_names_text(names, (kpt_str){text, size < sizeof text ? size : sizeof text - 1});
     if (!found || kpti_array_reach(&names->heap, &names->module_number, &names->module_capacity,
                                    found, sizeof *names->module_number) != KPT_OK)
         return 0;

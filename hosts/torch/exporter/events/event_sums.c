@@ -95,7 +95,8 @@ static kpt_status find_flops(kpti_sums *sums)
     for (uint32_t i = 0; i < sums->view->count; i++) {
         const kpti_event *const event = kpti_view_event(sums->view, &sums->view->rows[i]);
         if (event->inputs)
-            sums->flops[i] = kpti_event_flops(t->names.texts[event->name], t->inputs[event->inputs]);
+            sums->flops[i] =
+                kpti_event_flops(t->names.texts[event->name], t->inputs[event->inputs]);
     }
     return KPT_OK;
 }
@@ -157,8 +158,7 @@ static uint32_t prefix_of(grouper *g, uint32_t stack)
     if (g->prefix_of[stack]) return g->prefix_of[stack];
     for (uint32_t at = kpti_view_frame(view, stack); at && size < g->grouping->stack_size;
          at = kpti_view_frame(view, view->table->stacks[at].caller), size++) {
-        prefix = number_of(&g->prefixes,
-                           (uint64_t)prefix << 32 | view->table->stacks[at].name,
+        prefix = number_of(&g->prefixes, (uint64_t)prefix << 32 | view->table->stacks[at].name,
                            &g->numbers[PREFIXES]);
         if (!prefix) return 0;
     }
@@ -181,8 +181,8 @@ static kpti_average *average_of(grouper *g, uint32_t index)
     uint32_t *number;
     if (g->grouping->shapes) {
         /* The shapes' numbers are those of texts, and keys of names are fewer than 2^30. */
-        const uint32_t shapes = number_of(&g->by_shapes, key << 32 | g->grouping->shapes[event->inputs],
-                                          &g->numbers[SHAPES]);
+        const uint32_t shapes = number_of(
+            &g->by_shapes, key << 32 | g->grouping->shapes[event->inputs], &g->numbers[SHAPES]);
         if (!shapes) return NULL;
         key = shapes;
     }
@@ -198,8 +198,8 @@ static kpti_average *average_of(grouper *g, uint32_t index)
                          sizeof *sums->averages) != KPT_OK)
         return NULL;
     *number = ++sums->count;
-    sums->averages[sums->count - 1] =
-        (kpti_average){.row = index, .stack_size = g->grouping->stack_size ? g->size_of[row->stack] : 0};
+    sums->averages[sums->count - 1] = (kpti_average){
+        .row = index, .stack_size = g->grouping->stack_size ? g->size_of[row->stack] : 0};
     return &sums->averages[sums->count - 1];
 }
 

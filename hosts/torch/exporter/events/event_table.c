@@ -38,8 +38,9 @@ typedef struct walk {
     kpti_u64_map track_of; /* by torch's number: index + 1 */
     kpti_u64_map cut;      /* by the id of a call that goes on: its event + 1 */
     kpti_u64_map input_of; /* by the index of a name: the number of inputs */
-    kpti_u64_map text_of;  /* by the index of a name: the number of a text, of operators and ranges */
-    uint32_t operators;    /* also annotations */
+    kpti_u64_map
+        text_of;        /* by the index of a name: the number of a text, of operators and ranges */
+    uint32_t operators; /* also annotations */
     uint32_t calls;
 } walk;
 
@@ -228,8 +229,8 @@ static kpt_status add_call(walk *w, track *l, const kpt_activity *a, frame *out)
 static kpt_status begin(walk *w, track *l, const kpt_activity *a)
 {
     frame made = {NO_EVENT, 0, 0};
-    kpt_status status = kpti_array_reach(&w->table->heap, &l->open, &l->open_capacity, a->depth,
-                                         sizeof *l->open);
+    kpt_status status =
+        kpti_array_reach(&w->table->heap, &l->open, &l->open_capacity, a->depth, sizeof *l->open);
     const uint32_t *cut = NULL;
     if (status != KPT_OK) return status;
     if (a->flags & KPT_ACTIVITY_CONTINUED) cut = kpti_u64_map_at(&w->cut, a->id);

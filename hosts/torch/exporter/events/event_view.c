@@ -11,8 +11,9 @@ typedef struct totals {
 
 typedef struct maker {
     kpti_view *view;
-    totals *before;   /* of each [memory] record, and of the end */
-    uint32_t *starts; /* of each [memory] record: how many events with it begin here, less those that ended before */
+    totals *before; /* of each [memory] record, and of the end */
+    uint32_t *
+        starts; /* of each [memory] record: how many events with it begin here, less those that ended before */
     uint64_t max_id;
     kpti_u64_map linked; /* by the id of an operator: its first link */
 } maker;

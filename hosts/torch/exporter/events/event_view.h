@@ -6,7 +6,7 @@
 
 #include "hosts/torch/exporter/events/event_table.h"
 
-enum { /* of a name */
+enum {                                 /* of a name */
        KPTI_NAME_HIDDEN = 1 << 0,      /* its events have no row */
        KPTI_NAME_NOT_IN_STACK = 1 << 1 /* the name is left out of stacks */
 };

@@ -131,8 +131,8 @@ static kpt_status note_forward(const kpti_view *view, kpti_u64_map *stacks, cons
     return KPT_OK;
 }
 
-static kpt_status take_forward(const kpti_view *view, kpti_u64_map *stacks,
-                               kpti_u64_map *thread_of, kpti_row *row)
+static kpt_status take_forward(const kpti_view *view, kpti_u64_map *stacks, kpti_u64_map *thread_of,
+                               kpti_row *row)
 {
     const kpti_event *node;
     const uint32_t *thread;
@@ -174,8 +174,7 @@ kpt_status kpti_view_add_tree(kpti_view *view)
 {
     uint8_t *const is_gone = calloc((size_t)view->count + 1, sizeof *is_gone);
     uint32_t *const now = calloc((size_t)view->count + 1, sizeof *now);
-    uint32_t *const innermost =
-        calloc((size_t)view->table->thread_count + 1, sizeof *innermost);
+    uint32_t *const innermost = calloc((size_t)view->table->thread_count + 1, sizeof *innermost);
     kpt_status status = is_gone && now && innermost ? KPT_OK : KPT_E_MEMORY;
     if (status == KPT_OK) {
         find_parents(view, innermost);

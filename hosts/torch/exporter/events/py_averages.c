@@ -39,11 +39,11 @@ static int set_row(maker *m, PyObject *dict, const kpti_average *average)
     const kpti_event *const event = kpti_view_event(&m->view, row);
     PyObject *const shapes = kpti_py_table_inputs(m->table, event->inputs, KPTI_INPUT_SHAPES);
     return kpti_py_set(dict, "key", Py_NewRef(PyList_GetItem(m->names, (Py_ssize_t)event->name))) &&
-           kpti_py_set(dict, "is_async",
-                       PyBool_FromLong(event->flags & KPTI_EVENT_ASYNC)) &&
+           kpti_py_set(dict, "is_async", PyBool_FromLong(event->flags & KPTI_EVENT_ASYNC)) &&
            kpti_py_set(dict, "scope", PyLong_FromLong(event->scope)) &&
-           kpti_py_set(dict, "device_type",
-                       Py_NewRef(kpti_event_is_on_device(event) ? m->table->cuda : m->table->cpu)) &&
+           kpti_py_set(
+               dict, "device_type",
+               Py_NewRef(kpti_event_is_on_device(event) ? m->table->cuda : m->table->cpu)) &&
            kpti_py_set(dict, "is_user_annotation",
                        kpti_py_field(m->table, event, KPTI_FIELD_is_user_annotation)) &&
            (!m->with_shapes || kpti_py_set(dict, "input_shapes", Py_XNewRef(shapes))) &&
@@ -55,9 +55,10 @@ static PyObject *make(maker *m, const kpti_average *average, uint32_t stack_size
     PyObject *const dict = PyDict_Copy(m->model);
     PyObject *stack;
     if (!dict) return NULL;
-    stack = stack_size || is_total ? kpti_py_view_stack(m->table, &m->view,
-                                                        m->view.rows[average->row].stack, stack_size)
-                                   : PyList_New(0);
+    stack =
+        stack_size || is_total
+            ? kpti_py_view_stack(m->table, &m->view, m->view.rows[average->row].stack, stack_size)
+            : PyList_New(0);
     if (set_sums(dict, average) && set_row(m, dict, average) && kpti_py_set(dict, "stack", stack))
         return kpti_py_object(m->kind, dict);
     Py_DECREF(dict);
@@ -104,8 +105,7 @@ PyObject *kpti_py_averages(PyObject *self, PyObject *args)
                           &stack_size, &is_total))
         return NULL;
     m.with_shapes = shapes || is_total;
-    if (shapes &&
-        (size_t)shape_bytes < ((size_t)m.table->table.input_count + 1) * sizeof(uint32_t))
+    if (shapes && (size_t)shape_bytes < ((size_t)m.table->table.input_count + 1) * sizeof(uint32_t))
         return PyErr_Format(PyExc_ValueError, "each inputs need a number");
     if (kpti_py_view_make(m.table, options, &m.view, &m.sums) &&
         add_up(&m, shapes, stack_size, is_total))

@@ -32,11 +32,16 @@ static int is_numbered(const kpti_event *event)
 
 static const char *activity_of(const kpti_event_table *t, const kpti_event *event)
 {
-    static const char *const of_kind[] = {
-        "cpu_op",          "user_annotation",   "python_function", "python_function",
-        "cpu_instant_event", "", "", "gpu_user_annotation"};
-    static const char *const of_gpu[] = {"kernel",       "kernel",      "gpu_memcpy", "gpu_memset",
-                                         "cuda_sync",    "cuda_runtime", "cuda_driver", "overhead"};
+    static const char *const of_kind[] = {"cpu_op",
+                                          "user_annotation",
+                                          "python_function",
+                                          "python_function",
+                                          "cpu_instant_event",
+                                          "",
+                                          "",
+                                          "gpu_user_annotation"};
+    static const char *const of_gpu[] = {"kernel",    "kernel",       "gpu_memcpy",  "gpu_memset",
+                                         "cuda_sync", "cuda_runtime", "cuda_driver", "overhead"};
     const kpti_event_gpu *const gpu = gpu_of(t, event);
     if (!gpu || !gpu->kind) return of_kind[event->kind];
     return gpu->kind < sizeof of_gpu / sizeof *of_gpu ? of_gpu[gpu->kind] : "";

@@ -3,42 +3,42 @@
 #include "hosts/torch/exporter/events/py_view.h"
 
 /* The attributes that are set, if the object that torch made has them. */
-#define ATTRIBUTES(X)                                                                              \
-    X(id)                                                                                          \
-    X(name)                                                                                        \
-    X(trace_name)                                                                                  \
-    X(time_range)                                                                                  \
-    X(thread)                                                                                      \
-    X(fwd_thread)                                                                                  \
-    X(kernels)                                                                                     \
-    X(cpu_children)                                                                                \
-    X(cpu_parent)                                                                                  \
-    X(input_shapes)                                                                                \
-    X(concrete_inputs)                                                                             \
-    X(structured_input_shapes)                                                                     \
-    X(structured_input_strides)                                                                    \
-    X(input_dtypes)                                                                                \
-    X(kwinputs)                                                                                    \
-    X(stack)                                                                                       \
-    X(scope)                                                                                       \
-    X(cpu_memory_usage)                                                                            \
-    X(device_memory_usage)                                                                         \
-    X(is_async)                                                                                    \
-    X(sequence_nr)                                                                                 \
-    X(device_type)                                                                                 \
-    X(device_index)                                                                                \
-    X(device_resource_id)                                                                          \
-    X(flops)                                                                                       \
-    X(is_user_annotation)                                                                          \
-    X(is_python_function)                                                                          \
-    X(activity_type)                                                                               \
-    X(flow_id)                                                                                     \
-    X(flow_type)                                                                                   \
-    X(flow_start)                                                                                  \
-    X(external_id)                                                                                 \
-    X(linked_correlation_id)                                                                       \
-    X(python_id)                                                                                   \
-    X(python_parent_id)                                                                            \
+#define ATTRIBUTES(X)           \
+    X(id)                       \
+    X(name)                     \
+    X(trace_name)               \
+    X(time_range)               \
+    X(thread)                   \
+    X(fwd_thread)               \
+    X(kernels)                  \
+    X(cpu_children)             \
+    X(cpu_parent)               \
+    X(input_shapes)             \
+    X(concrete_inputs)          \
+    X(structured_input_shapes)  \
+    X(structured_input_strides) \
+    X(input_dtypes)             \
+    X(kwinputs)                 \
+    X(stack)                    \
+    X(scope)                    \
+    X(cpu_memory_usage)         \
+    X(device_memory_usage)      \
+    X(is_async)                 \
+    X(sequence_nr)              \
+    X(device_type)              \
+    X(device_index)             \
+    X(device_resource_id)       \
+    X(flops)                    \
+    X(is_user_annotation)       \
+    X(is_python_function)       \
+    X(activity_type)            \
+    X(flow_id)                  \
+    X(flow_type)                \
+    X(flow_start)               \
+    X(external_id)              \
+    X(linked_correlation_id)    \
+    X(python_id)                \
+    X(python_parent_id)         \
     X(python_module_id)
 
 enum {
@@ -75,8 +75,8 @@ typedef struct maker {
 /* Sets an attribute, and takes over the reference to VALUE. Returns 0 with an exception. */
 static int set(const maker *m, PyObject *dict, int attribute, PyObject *value)
 {
-    const int done = value && (!m->keys[attribute] ||
-                               PyDict_SetItem(dict, m->keys[attribute], value) == 0);
+    const int done =
+        value && (!m->keys[attribute] || PyDict_SetItem(dict, m->keys[attribute], value) == 0);
     Py_XDECREF(value);
     return done;
 }
@@ -97,10 +97,8 @@ static int set_field(const maker *m, PyObject *dict, int attribute, const kpti_e
 static PyObject *interval_of(const maker *m, const kpti_event *event)
 {
     PyObject *const start = PyFloat_FromDouble(kpti_view_us(&m->view, event->start_ns));
-    PyObject *const end =
-        start ? PyFloat_FromDouble(kpti_view_us(&m->view, event->end_ns)) : NULL;
-    PyObject *const made =
-        end ? PyObject_CallFunctionObjArgs(m->interval, start, end, NULL) : NULL;
+    PyObject *const end = start ? PyFloat_FromDouble(kpti_view_us(&m->view, event->end_ns)) : NULL;
+    PyObject *const made = end ? PyObject_CallFunctionObjArgs(m->interval, start, end, NULL) : NULL;
     Py_XDECREF(start);
     Py_XDECREF(end);
     return made;
@@ -129,8 +127,7 @@ static PyObject *stack_of(const maker *m, uint32_t stack)
 
 static PyObject *thread_of(const maker *m, PyObject **numbers, uint32_t thread)
 {
-    return thread < m->view.table->thread_count ? Py_NewRef(numbers[thread])
-                                                : PyLong_FromLong(0);
+    return thread < m->view.table->thread_count ? Py_NewRef(numbers[thread]) : PyLong_FromLong(0);
 }
 
 static int set_inputs(const maker *m, PyObject *dict, uint32_t inputs)
@@ -190,8 +187,7 @@ static int set_common(maker *m, PyObject *dict, uint32_t index)
     m->children[index] = children; /* the dictionary keeps it, if torch's objects have it */
     return set(m, dict, AT_cpu_children, children) &&
            set(m, dict, AT_id, PyLong_FromUnsignedLongLong(row->id)) &&
-           set(m, dict, AT_name,
-               Py_XNewRef(PyList_GetItem(m->names, (Py_ssize_t)event->name))) &&
+           set(m, dict, AT_name, Py_XNewRef(PyList_GetItem(m->names, (Py_ssize_t)event->name))) &&
            set(m, dict, AT_time_range, interval_of(m, event)) &&
            set(m, dict, AT_thread, thread_of(m, m->threads, row->thread)) &&
            set(m, dict, AT_kernels, kernels_of(m, row)) &&
@@ -264,8 +260,7 @@ static int prepare(maker *m)
     m->resources = calloc((size_t)t->thread_count + 1, sizeof *m->resources);
     m->stacks = calloc((size_t)t->stack_count + 1, sizeof *m->stacks);
     m->children = calloc((size_t)m->view.count + 1, sizeof *m->children);
-    if (!m->threads || !m->resources || !m->stacks || !m->children)
-        return PyErr_NoMemory() != NULL;
+    if (!m->threads || !m->resources || !m->stacks || !m->children) return PyErr_NoMemory() != NULL;
     for (int i = 0; i < ATTRIBUTE_COUNT; i++) {
         PyObject *const key = PyUnicode_InternFromString(attribute_names[i]);
         const int has = key ? PyDict_Contains(m->model, key) : -1;

@@ -7,8 +7,7 @@
 /* --- an event --------------------------------------------------------------------------------- */
 
 typedef struct py_event {
-    PyObject_HEAD
-    kpti_py_table *table;
+    PyObject_HEAD kpti_py_table *table;
     uint32_t index;
 } py_event;
 
@@ -24,11 +23,11 @@ static PyObject *event_value(PyObject *self, kpti_event_field field)
     return copy;
 }
 
-#define KPTI_METHOD(name)                                                                          \
-    static PyObject *event_##name(PyObject *self, PyObject *none)                                  \
-    {                                                                                              \
-        (void)none;                                                                                \
-        return event_value(self, KPTI_FIELD_##name);                                               \
+#define KPTI_METHOD(name)                                         \
+    static PyObject *event_##name(PyObject *self, PyObject *none) \
+    {                                                             \
+        (void)none;                                               \
+        return event_value(self, KPTI_FIELD_##name);              \
     }
 KPTI_EVENT_FIELDS(KPTI_METHOD)
 #undef KPTI_METHOD
@@ -37,7 +36,7 @@ static PyMethodDef event_methods[] = {
 #define KPTI_METHOD(name) {#name, event_##name, METH_NOARGS, NULL},
     KPTI_EVENT_FIELDS(KPTI_METHOD)
 #undef KPTI_METHOD
-    {NULL, NULL, 0, NULL},
+        {NULL, NULL, 0, NULL},
 };
 
 static void free_event(PyObject *self)
@@ -58,7 +57,8 @@ static PyType_Slot event_slots[] = {
 static PyType_Spec event_spec = {
     .name = "kpytrace.torch._exporter.Event",
     .basicsize = sizeof(py_event),
-    .flags = Py_TPFLAGS_DEFAULT | (1UL << 7), /* Py_TPFLAGS_DISALLOW_INSTANTIATION, no macro in the limited API */
+    .flags = Py_TPFLAGS_DEFAULT |
+             (1UL << 7), /* Py_TPFLAGS_DISALLOW_INSTANTIATION, no macro in the limited API */
     .slots = event_slots,
 };
 
@@ -100,8 +100,7 @@ static int fill(kpti_py_table *p, const kpti_torch_recording *recording, const k
                      kpt_status_name(status));
     p->pid = (long)getpid();
     return status == KPT_OK && (p->names = make_names(&p->table.names)) &&
-           (p->none = PyList_New(0)) &&
-           (p->cpu = PyObject_GetAttrString(p->device_type, "CPU")) &&
+           (p->none = PyList_New(0)) && (p->cpu = PyObject_GetAttrString(p->device_type, "CPU")) &&
            (p->cuda = PyObject_GetAttrString(p->device_type, "CUDA"));
 }
 

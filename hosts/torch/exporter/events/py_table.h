@@ -15,8 +15,7 @@ enum { /* what a profile asked for */
 };
 
 typedef struct kpti_py_table {
-    PyObject_HEAD
-    kpti_event_table table;
+    PyObject_HEAD kpti_event_table table;
     int shows; /* KPTI_TABLE_* */
     long pid;
     PyObject *device_type; /* torch's enum of devices */
@@ -29,46 +28,46 @@ typedef struct kpti_py_table {
 } kpti_py_table;
 
 /* The methods of torch's events. */
-#define KPTI_EVENT_FIELDS(X)                                                                       \
-    X(name)                                                                                        \
-    X(overload_name)                                                                               \
-    X(activity_type)                                                                               \
-    X(device_type)                                                                                 \
-    X(device_index)                                                                                \
-    X(device_resource_id)                                                                          \
-    X(start_ns)                                                                                    \
-    X(end_ns)                                                                                      \
-    X(duration_ns)                                                                                 \
-    X(start_thread_id)                                                                             \
-    X(end_thread_id)                                                                               \
-    X(fwd_thread_id)                                                                               \
-    X(correlation_id)                                                                              \
-    X(external_id)                                                                                 \
-    X(linked_correlation_id)                                                                       \
-    X(sequence_nr)                                                                                 \
-    X(scope)                                                                                       \
-    X(is_async)                                                                                    \
-    X(is_hidden_event)                                                                             \
-    X(is_python_function)                                                                          \
-    X(is_user_annotation)                                                                          \
-    X(shapes)                                                                                      \
-    X(dtypes)                                                                                      \
-    X(concrete_inputs)                                                                             \
-    X(structured_input_shapes)                                                                     \
-    X(structured_input_strides)                                                                    \
-    X(kwinputs)                                                                                    \
-    X(stack)                                                                                       \
-    X(flops)                                                                                       \
-    X(nbytes)                                                                                      \
-    X(flow_id)                                                                                     \
-    X(flow_type)                                                                                   \
-    X(flow_start)                                                                                  \
-    X(python_id)                                                                                   \
-    X(python_parent_id)                                                                            \
-    X(python_module_id)                                                                            \
-    X(cuda_elapsed_us)                                                                             \
-    X(privateuse1_elapsed_us)                                                                      \
-    X(metadata_json)                                                                               \
+#define KPTI_EVENT_FIELDS(X)    \
+    X(name)                     \
+    X(overload_name)            \
+    X(activity_type)            \
+    X(device_type)              \
+    X(device_index)             \
+    X(device_resource_id)       \
+    X(start_ns)                 \
+    X(end_ns)                   \
+    X(duration_ns)              \
+    X(start_thread_id)          \
+    X(end_thread_id)            \
+    X(fwd_thread_id)            \
+    X(correlation_id)           \
+    X(external_id)              \
+    X(linked_correlation_id)    \
+    X(sequence_nr)              \
+    X(scope)                    \
+    X(is_async)                 \
+    X(is_hidden_event)          \
+    X(is_python_function)       \
+    X(is_user_annotation)       \
+    X(shapes)                   \
+    X(dtypes)                   \
+    X(concrete_inputs)          \
+    X(structured_input_shapes)  \
+    X(structured_input_strides) \
+    X(kwinputs)                 \
+    X(stack)                    \
+    X(flops)                    \
+    X(nbytes)                   \
+    X(flow_id)                  \
+    X(flow_type)                \
+    X(flow_start)               \
+    X(python_id)                \
+    X(python_parent_id)         \
+    X(python_module_id)         \
+    X(cuda_elapsed_us)          \
+    X(privateuse1_elapsed_us)   \
+    X(metadata_json)            \
     X(extra_meta)
 
 typedef enum kpti_event_field {
