@@ -3,16 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "abi/kpt_inputs.h"
 #include "writers/encode/json_text.h"
+#include "writers/operators/input_cursor.h"
 
 #define PUT KPTI_PUT
-
-/* The bytes that are left. */
-typedef struct cursor {
-    const unsigned char *at;
-    const unsigned char *end;
-} cursor;
 
 /* What of the inputs is written. */
 typedef enum field { VALUES, TYPES, STRIDES, SIZES } field;
@@ -52,32 +46,6 @@ static const char *const type_names[] = {
 };
 enum { TYPE_NAMES = sizeof type_names / sizeof *type_names };
 
-static uint32_t take_byte(cursor *c)
-{
-    return c->at < c->end ? *c->at++ : KPT_INPUT_END;
-}
-
-static uint64_t take_number(cursor *c)
-{
-    uint64_t number = 0;
-    for (uint32_t shift = 0; c->at < c->end; shift += 7) {
-        const unsigned char byte = *c->at++;
-        if (shift < 64) number |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80)) break;
-    }
-    return number;
-}
-
-static double take_double(cursor *c)
-{
-    uint64_t bits = 0;
-    double value;
-    for (uint32_t i = 0; i < sizeof bits; i++)
-        if (c->at < c->end) bits |= (uint64_t)*c->at++ << (8 * i);
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* Writes VALUE as torch does: "1." for whole numbers up to 1e10, else 17 digits. */
 static char *put_double(char *at, double value)
 {
@@ -97,9 +65,8 @@ static char *put_complex(char *at, double real, double imaginary)
 }
 
 /* Writes the scalar of kind WHAT. Returns NULL if it is none. */
-static char *put_scalar(char *at, cursor *c, uint32_t what)
+static char *put_scalar(char *at, kpti_input_cursor *c, uint32_t what)
 {
-    uint64_t number;
     double real;
     switch (what) {
     case KPT_INPUT_FALSE:
@@ -107,24 +74,23 @@ static char *put_scalar(char *at, cursor *c, uint32_t what)
     case KPT_INPUT_TRUE:
         return PUT(at, "True");
     case KPT_INPUT_INT:
-        number = take_number(c);
-        return kpti_put_i64(at, (int64_t)(number >> 1 ^ (~(number & 1) + 1)));
+        return kpti_put_i64(at, kpti_input_signed(c));
     case KPT_INPUT_DOUBLE:
-        return put_double(at, take_double(c));
+        return put_double(at, kpti_input_double(c));
     case KPT_INPUT_COMPLEX:
-        real = take_double(c);
-        return put_complex(at, real, take_double(c));
+        real = kpti_input_double(c);
+        return put_complex(at, real, kpti_input_double(c));
     default:
         return NULL;
     }
 }
 
-static char *put_scalars(char *at, cursor *c)
+static char *put_scalars(char *at, kpti_input_cursor *c)
 {
     const char *const begin = at;
-    uint32_t what = take_byte(c);
+    uint32_t what = kpti_input_byte(c);
     at = PUT(at, "[");
-    for (; what != KPT_INPUT_END; what = take_byte(c)) {
+    for (; what != KPT_INPUT_END; what = kpti_input_byte(c)) {
         char *const next = put_scalar(at == begin + 1 ? at : PUT(at, ", "), c, what);
         if (!next) { /* an unknown byte */
             c->at = c->end;
@@ -136,14 +102,19 @@ static char *put_scalars(char *at, cursor *c)
 }
 
 /* Reads COUNT numbers, and writes them if IS_SHOWN. */
-static char *put_numbers(char *at, cursor *c, uint64_t count, int is_shown)
+static char *put_numbers(char *at, kpti_input_cursor *c, uint64_t count, int is_shown)
 {
     if (is_shown) at = PUT(at, "[");
     for (uint64_t i = 0; i < count && c->at < c->end; i++) {
-        const uint64_t number = take_number(c);
+        const uint64_t number = kpti_input_number(c);
         if (is_shown) at = kpti_put_u64(i ? PUT(at, ", ") : at, number);
     }
     return is_shown ? PUT(at, "]") : at;
+}
+
+const char *kpti_input_type_name(uint32_t type)
+{
+    return type < TYPE_NAMES ? type_names[type] : NULL;
 }
 
 static char *put_type(char *at, uint32_t type)
@@ -153,13 +124,13 @@ static char *put_type(char *at, uint32_t type)
 }
 
 /* Writes PART of the tensor of kind WHAT: a list, the name of a type, or nothing. */
-static char *put_tensor(char *at, cursor *c, uint32_t what, field part)
+static char *put_tensor(char *at, kpti_input_cursor *c, uint32_t what, field part)
 {
     uint32_t type;
     uint64_t dimensions;
     if (what == KPT_INPUT_UNDEFINED) return part >= STRIDES ? PUT(at, "[]") : at;
-    type = take_byte(c);
-    dimensions = take_number(c);
+    type = kpti_input_byte(c);
+    dimensions = kpti_input_number(c);
     if (part == TYPES) at = put_type(at, type);
     at = put_numbers(at, c, dimensions, part == SIZES);
     if (what == KPT_INPUT_TENSOR)
@@ -169,20 +140,15 @@ static char *put_tensor(char *at, cursor *c, uint32_t what, field part)
     return at;
 }
 
-static int is_tensor(uint32_t what)
-{
-    return what == KPT_INPUT_UNDEFINED || what == KPT_INPUT_TENSOR || what == KPT_INPUT_SIZES;
-}
-
-static char *put_tensors(char *at, cursor *c, field part)
+static char *put_tensors(char *at, kpti_input_cursor *c, field part)
 {
     const int is_shown = part >= STRIDES;
     uint32_t what;
     uint32_t written = 0;
-    (void)take_number(c);
+    (void)kpti_input_number(c);
     if (part == TYPES) at = PUT(at, "TensorList");
     if (is_shown) at = PUT(at, "[");
-    for (what = take_byte(c); is_tensor(what); what = take_byte(c)) {
+    for (what = kpti_input_byte(c); kpti_input_is_tensor(what); what = kpti_input_byte(c)) {
         if (is_shown && written++) at = PUT(at, ", ");
         at = put_tensor(at, c, what, is_shown ? part : VALUES);
     }
@@ -198,12 +164,12 @@ static char *put_plain(char *at, field part, const char *type)
     return PUT(at, "[]");
 }
 
-static char *put_input(char *at, cursor *c, field part)
+static char *put_input(char *at, kpti_input_cursor *c, field part)
 {
-    const uint32_t what = take_byte(c);
-    cursor rest = *c;
+    const uint32_t what = kpti_input_byte(c);
+    kpti_input_cursor rest = *c;
     char *end;
-    if (is_tensor(what)) return put_tensor(at, c, what, part);
+    if (kpti_input_is_tensor(what)) return put_tensor(at, c, what, part);
     if (what == KPT_INPUT_TENSORS) return put_tensors(at, c, part);
     if (what == KPT_INPUT_OTHER) return put_plain(at, part, "");
     end = what == KPT_INPUT_SCALARS ? put_scalars(at, &rest) : put_scalar(at, &rest, what);
@@ -218,8 +184,8 @@ static char *put_input(char *at, cursor *c, field part)
 
 static char *put_field(char *at, kpt_str inputs, field part)
 {
-    cursor c = {(const unsigned char *)inputs.data,
-                (const unsigned char *)inputs.data + inputs.size};
+    kpti_input_cursor c = {(const unsigned char *)inputs.data,
+                           (const unsigned char *)inputs.data + inputs.size};
     const int is_text = part == VALUES || part == TYPES;
     for (int i = 0; c.at < c.end; i++) {
         if (i) at = PUT(at, ", ");

@@ -21,6 +21,9 @@ static inline size_t kpti_inputs_json_bytes(uint64_t size)
  * Returns the end. The output is valid JSON for any bytes. */
 char *kpti_inputs_json(char *at, kpt_str inputs);
 
+/* Returns the name that C++ has for the elements of a tensor, by torch's number, or NULL if it is not known. */
+const char *kpti_input_type_name(uint32_t type);
+
 #ifdef __cplusplus
 }
 #endif

@@ -149,3 +149,14 @@ PyObject *kpti_gpu_call(PyObject *module, PyObject *capsule)
                          (unsigned long long)log->counts.dropped,
                          (unsigned long long)log->counts.lost_kernels);
 }
+
+const char kpti_gpu_log_doc[] =
+    "gpu_log(trace) -> address of the log of GPUs of a trace that was stopped, which owns it";
+
+PyObject *kpti_gpu_log_call(PyObject *module, PyObject *capsule)
+{
+    const kpti_session *session = kpti_session_of(capsule);
+    (void)module;
+    if (!session) return NULL;
+    return PyLong_FromVoidPtr((void *)(uintptr_t)kpti_session_gpu(session));
+}

@@ -28,8 +28,7 @@ static int is_text(kpt_str text, const char *other)
     return text.size == strlen(other) && memcmp(text.data, other, (size_t)text.size) == 0;
 }
 
-/* Returns PATH without the first prefix that it begins with, as torch trims it. */
-static kpt_str trimmed(const kpti_torch_recording *r, kpt_str path)
+kpt_str kpti_torch_trimmed(const kpti_torch_recording *r, kpt_str path)
 {
     for (uint64_t i = 0; i < r->prefix_count; i++) {
         kpt_str prefix = r->prefixes[i];
@@ -51,7 +50,7 @@ static kpt_status take_function(kpti_torch_names *n, const kpt_name *name)
 {
     uint32_t line = is_text(name->function, "<module>") ? 0 : name->first_line;
     kpt_status status;
-    kpt_str file = trimmed(n->recording, name->file);
+    kpt_str file = kpti_torch_trimmed(n->recording, name->file);
     char *begin = kpti_fragments_reserve(&n->files, escaped_capacity(file));
     char *at = begin;
     size_t file_size;

@@ -25,6 +25,9 @@ void kpti_torch_names_free(kpti_torch_names *names);
 /* Adds a name of a batch. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
 kpt_status kpti_torch_names_take(kpti_torch_names *names, const kpt_name *name);
 
+/* Returns PATH without the first prefix that it begins with, as torch trims it. */
+kpt_str kpti_torch_trimmed(const kpti_torch_recording *recording, kpt_str path);
+
 typedef struct kpti_torch_shown {
     kpti_fragment name;   /* valid until the next call of these functions */
     kpti_fragment module; /* empty if it is no module's call */

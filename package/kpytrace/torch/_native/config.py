@@ -15,7 +15,8 @@ _FIELDS = {"profiler_metrics": ["m"], "profiler_measure_per_kernel": True, "verb
            "record_python_gc_info": True, "expose_kineto_event_metadata": True, "custom_profiler_config": "c",
            "adjust_timestamps": True, "trace_only": True}
 # Those that a native profile provides, or that change nothing in it.
-_SERVED = {"record_python_gc_info", "trace_only", "disable_external_correlation", "profile_all_threads"}
+_SERVED = {"record_python_gc_info", "trace_only", "disable_external_correlation", "profile_all_threads",
+           "verbose"}
 
 
 def experimental_fields(config: Any) -> dict[str, Any]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
+from ..._api import native
+from .tables import Tables
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
     from .config import Request
 
@@ -19,10 +24,29 @@ class NativeResult:
         self.recording, self.handle = recording, handle
         self.metadata = metadata
         self.begin_ns, self.end_ns = begin_ns, end_ns
+        # Allocations and releases: records of kpti_event_memory (event_table.h).
+        self.memory_records = b""
+        self._tables: Optional[Tables] = None
 
     def trace_start_ns(self) -> int:
         """Returns the time from which torch's tables count."""
         return self.begin_ns
+
+    def gpu_log(self) -> int:
+        """Returns the address of the log of GPUs, which belongs to the handle."""
+        address: int = native.standalone.gpu_log(self.handle)
+        return address
+
+    def tables(self) -> Tables:
+        """Returns the events of the recording, which are read when they are first needed."""
+        if self._tables is None:
+            profiler = sys.modules["torch.autograd.profiler"]
+            self._tables = Tables(self, profiler, sys.modules["torch.autograd.profiler_util"])
+        return self._tables
+
+    def events(self) -> list[Any]:
+        """Returns objects with the methods of torch's _KinetoEvent."""
+        return self.tables().events.events()  # type: ignore[no-any-return]
 
     def experimental_event_tree(self) -> Any:
         """Raises: the tree consists of Kineto's objects."""

@@ -13,6 +13,7 @@ from .. import _shim as _shim_module
 from .._environment import needed_torch
 from .._settings import settings_of
 from .config import with_request
+from .lists import patches
 from .session import NativeSession
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ _wanted: set[int] = set()  # threads in which a kpytrace.torch.profile begins no
 _prepared: Optional[NativeSession] = None
 # The profiles that run, the last one begun at the end. None stands for one of torch's own, inside a native one.
 _running: list[Optional[NativeSession]] = []
-_patches: list[tuple[ModuleType, str, Any, Any]] = []  # module, name, the original, ours
+_patches: list[tuple[Any, str, Any, Any]] = []  # module or class, name, the original, ours
 _printed: set[str] = set()
 
 
@@ -187,6 +188,9 @@ def _patch(torch: ModuleType) -> None:
         for module in holders:
             _patches.append((module, name, vars(module)[name], ours))
             setattr(module, name, ours)
+    for kind, name, ours in patches(torch):
+        _patches.append((kind, name, vars(kind)[name], ours))
+        setattr(kind, name, ours)
 
 
 def _unpatch() -> None:

@@ -4,7 +4,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "hosts/torch/exporter/events/py_table.h"
 #include "hosts/torch/exporter/exporter.h"
+#include "hosts/torch/exporter/py_recording.h"
 
 /* Sets the exception for a failure. The paths are Python's own objects. */
 static PyObject *raise_error(kpt_status status, const kpti_export_result *result, PyObject *source,
@@ -24,18 +26,6 @@ static PyObject *raise_error(kpt_status status, const kpti_export_result *result
     return NULL;
 }
 
-/* Stores the capsule's recording, or NULL for None, in *OUT. Returns 0 if CAPSULE is neither. */
-static int recording_of(PyObject *capsule, const kpti_torch_recording **out)
-{
-    *out = NULL;
-    if (capsule == Py_None) return 1;
-    *out = PyCapsule_GetPointer(capsule, KPTI_TORCH_RECORDING_CAPSULE);
-    if (*out && (*out)->struct_size == sizeof **out) return 1;
-    if (*out)
-        PyErr_SetString(PyExc_TypeError, "the recording was made by another version of the shim");
-    return 0;
-}
-
 PyDoc_STRVAR(
     trace_doc,
     "write_trace(recording or None, source, target, gzip, verbose, kernel_stacks) -> calls");
@@ -53,7 +43,7 @@ static PyObject *write_trace(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "OOOppp", &capsule, &names[0], &names[1], &gzip, &verbose,
                           &stacks) ||
-        !recording_of(capsule, &recording) || !PyUnicode_FSConverter(names[0], &paths[0]))
+        !kpti_recording_of(capsule, &recording) || !PyUnicode_FSConverter(names[0], &paths[0]))
         return NULL;
     if (PyUnicode_FSConverter(names[1], &paths[1])) {
         uint32_t flags = (gzip ? (uint32_t)KPTI_EXPORT_GZIP : 0) |
@@ -87,7 +77,7 @@ static PyObject *write_list(PyObject *module, PyObject *args)
     kpt_status status;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOLpp", &capsule, &name, &base_ns, &of_list, &verbose) ||
-        !recording_of(capsule, &recording) || !PyUnicode_FSConverter(name, &path))
+        !kpti_recording_of(capsule, &recording) || !PyUnicode_FSConverter(name, &path))
         return NULL;
     flags =
         (of_list ? (uint32_t)KPTI_CALLS_OF_LIST : 0) | (verbose ? (uint32_t)KPTI_CALLS_VERBOSE : 0);
@@ -106,7 +96,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {{0, NULL}};
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, kpti_py_table_add}, {0, NULL}};
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
