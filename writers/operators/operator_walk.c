@@ -175,6 +175,8 @@ static kpt_status link_backward(kpti_operator_walk *w, const kpt_activity *a, op
     if (outer && outer->op.kind == KPT_KIND_OPERATOR && !outer->has_number) {
         outer->op.is_backward = 1;
         outer->op.forward = o->op.forward;
+        if (w->nodes) status = kpti_engine_nodes_add(w->nodes, outer->op.start_ns, a);
+        if (status != KPT_OK) return status;
     }
     if (!f || f->link) return KPT_OK;
     status =
@@ -209,6 +211,8 @@ static kpt_status find_range(kpti_operator_walk *w, walked_thread *t, uint32_t c
         status = kpti_gpu_launches_add_range(
             &w->launches, kpti_python_stacks_text(&w->stacks, o->op.name), outer, &o->range);
         if (status != KPT_OK) return status;
+        w->launches.ranges[o->range - 1].start_ns = o->op.start_ns;
+        w->launches.ranges[o->range - 1].thread = o->op.thread;
     }
     *out = o->range;
     return KPT_OK;
@@ -236,6 +240,13 @@ uint32_t kpti_operator_walk_claim(kpti_operator_walk *w, const kpt_activity *a)
     if (!w->launches.count || a->thread >= w->thread_capacity) return 0;
     return kpti_gpu_launches_claim(&w->launches, w->threads[a->thread].os_tid, a->start_ns,
                                    a->end_ns, a->id);
+}
+
+void kpti_operator_walk_claim_inner(kpti_operator_walk *w, const kpt_activity *a, uint64_t external)
+{
+    if (!w->launches.count || a->thread >= w->thread_capacity) return;
+    kpti_gpu_launches_claim_inner(&w->launches, w->threads[a->thread].os_tid, a->start_ns,
+                                  a->end_ns, external);
 }
 
 /* --- operators ---------------------------------------------------------------------------------- */

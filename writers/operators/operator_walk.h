@@ -16,6 +16,7 @@
 #include "abi/kpt_activity.h"
 #include "writers/annotations/clock_shift.h"
 #include "writers/gpu/gpu_launches.h"
+#include "writers/operators/engine_nodes.h"
 #include "writers/operators/python_stacks.h"
 
 #ifdef __cplusplus
@@ -67,6 +68,7 @@ typedef struct kpti_operator_walk {
     kpti_forward_link *links;
     uint32_t link_capacity;
     uint32_t link_count;
+    kpti_engine_nodes *nodes;      /* the user's; filled unless it is NULL */
     kpti_gpu_launches launches;    /* empty without add_gpu */
     const kpti_clock_shift *shift; /* the user of links applies it to their times; NULL: none */
 } kpti_operator_walk;
@@ -97,6 +99,9 @@ uint32_t kpti_operator_walk_link(kpti_operator_walk *walk, const kpt_activity *a
 /* Gives the launches inside A, an operator of any delivery of the same recording, its id, unless they have one. Operators
  * come before those around them. Returns the number of launches that got the id. */
 uint32_t kpti_operator_walk_claim(kpti_operator_walk *walk, const kpt_activity *a);
+
+/* The same for operators that come after those around them: launches get the id of the last one. */
+void kpti_operator_walk_claim_inner(kpti_operator_walk *walk, const kpt_activity *a, uint64_t external);
 
 #ifdef __cplusplus
 }

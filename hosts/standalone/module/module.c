@@ -284,6 +284,7 @@ static PyMethodDef methods[] = {
     {"stats", kpti_stats_call, METH_O, kpti_stats_doc},
     {"tracer", kpti_tracer_call, METH_O, kpti_tracer_doc},
     {"gpu", kpti_gpu_call, METH_O, kpti_gpu_doc},
+    {"gpu_log", kpti_gpu_log_call, METH_O, kpti_gpu_log_doc},
     {"gpu_report", kpti_gpu_report_call, METH_O, kpti_gpu_report_doc},
     {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},
     {"operators", kpti_operators_call, METH_VARARGS, kpti_operators_doc},

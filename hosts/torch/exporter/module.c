@@ -4,37 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "hosts/torch/exporter/exporter.h"
-
-/* Sets the exception for a failure. The paths are Python's own objects. */
-static PyObject *raise_error(kpt_status status, const kpti_export_result *result, PyObject *source,
-                             PyObject *target)
-{
-    PyObject *error;
-    if (!result->os_error) {
-        if (status == KPT_E_MEMORY) return PyErr_NoMemory();
-        PyErr_SetString(PyExc_RuntimeError, result->text);
-        return NULL;
-    }
-    error = PyObject_CallFunction(PyExc_OSError, "isO", result->os_error,
-                                  result->text[0] ? result->text : strerror(result->os_error),
-                                  result->of_target ? target : source);
-    if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_XDECREF(error);
-    return NULL;
-}
-
-/* Stores the capsule's recording, or NULL for None, in *OUT. Returns 0 if CAPSULE is neither. */
-static int recording_of(PyObject *capsule, const kpti_torch_recording **out)
-{
-    *out = NULL;
-    if (capsule == Py_None) return 1;
-    *out = PyCapsule_GetPointer(capsule, KPTI_TORCH_RECORDING_CAPSULE);
-    if (*out && (*out)->struct_size == sizeof **out) return 1;
-    if (*out)
-        PyErr_SetString(PyExc_TypeError, "the recording was made by another version of the shim");
-    return 0;
-}
+#include "hosts/torch/exporter/py_exporter.h"
 
 PyDoc_STRVAR(
     trace_doc,
@@ -53,7 +23,7 @@ static PyObject *write_trace(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "OOOppp", &capsule, &names[0], &names[1], &gzip, &verbose,
                           &stacks) ||
-        !recording_of(capsule, &recording) || !PyUnicode_FSConverter(names[0], &paths[0]))
+        !kpti_recording_of(capsule, &recording) || !PyUnicode_FSConverter(names[0], &paths[0]))
         return NULL;
     if (PyUnicode_FSConverter(names[1], &paths[1])) {
         uint32_t flags = (gzip ? (uint32_t)KPTI_EXPORT_GZIP : 0) |
@@ -64,7 +34,7 @@ static PyObject *write_trace(PyObject *module, PyObject *args)
         Py_BEGIN_ALLOW_THREADS;
         status = kpti_export_trace(recording, source, target, flags, &result);
         Py_END_ALLOW_THREADS;
-        if (status != KPT_OK) (void)raise_error(status, &result, names[0], names[1]);
+        if (status != KPT_OK) (void)kpti_raise_export(status, &result, names[0], names[1]);
     }
     Py_XDECREF(paths[0]);
     Py_XDECREF(paths[1]);
@@ -87,7 +57,7 @@ static PyObject *write_list(PyObject *module, PyObject *args)
     kpt_status status;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOLpp", &capsule, &name, &base_ns, &of_list, &verbose) ||
-        !recording_of(capsule, &recording) || !PyUnicode_FSConverter(name, &path))
+        !kpti_recording_of(capsule, &recording) || !PyUnicode_FSConverter(name, &path))
         return NULL;
     flags =
         (of_list ? (uint32_t)KPTI_CALLS_OF_LIST : 0) | (verbose ? (uint32_t)KPTI_CALLS_VERBOSE : 0);
@@ -96,13 +66,14 @@ static PyObject *write_list(PyObject *module, PyObject *args)
     status = kpti_export_list(recording, target, base_ns, flags, &result);
     Py_END_ALLOW_THREADS;
     Py_DECREF(path);
-    if (status != KPT_OK) return raise_error(status, &result, name, name);
+    if (status != KPT_OK) return kpti_raise_export(status, &result, name, name);
     return PyLong_FromUnsignedLongLong(result.calls);
 }
 
 static PyMethodDef methods[] = {
     {"write_trace", write_trace, METH_VARARGS, trace_doc},
     {"write_list", write_list, METH_VARARGS, list_doc},
+    {"write_native", kpti_write_native, METH_VARARGS, kpti_write_native_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -96,7 +96,7 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
         if native:
             from ._native import seam
 
-            seam.use(shim, settings)
+            seam.use(shim, settings, bool(kernel_stacks))
             seam.patch(torch)
         _set_native(native)
         _no_tracebacks = _install_unwinder(torch, shim, tracebacks)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from . import file
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
+    from .._activities import TraceActivity
     from .config import Request
 
 
@@ -13,12 +16,22 @@ class NativeResult:
     """A recording, and what its profile asked for."""
 
     def __init__(self, request: Request, handle: Any, recording: Any, metadata: dict[str, str], begin_ns: int,
-                 end_ns: int) -> None:
+                 end_ns: int, has_kernel_stacks: bool) -> None:
         self.request = request
         # The recording uses the tracer of the handle, so it is freed before.
         self.recording, self.handle = recording, handle
         self.metadata = metadata
         self.begin_ns, self.end_ns = begin_ns, end_ns
+        self.has_kernel_stacks = has_kernel_stacks
+
+    def save(self, path: str, metadata: Optional[dict[str, str]] = None) -> None:
+        """Writes the trace that Kineto would write to PATH, any number of times. Compresses it if the name ends in
+        .gz. METADATA, values in JSON by key, is added to the head."""
+        file.save(self, path, metadata)
+
+    def trace_activities(self) -> list[TraceActivity]:
+        """Returns the events of the file, in its order."""
+        return file.trace_activities(self)
 
     def trace_start_ns(self) -> int:
         """Returns the time from which torch's tables count."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _lock = RLock()
 _shim: Any = None
 _settings: tuple[Any, ...] = ()
+_has_kernel_stacks = True
 _is_default = False  # all profiles are native
 _wanted = 0  # profiles of kpytrace.torch.profile that begin now
 _prepared: Optional[NativeSession] = None
@@ -28,10 +29,10 @@ _patches: list[tuple[ModuleType, str, Any, Any]] = []  # module, name, the origi
 _printed: set[str] = set()
 
 
-def use(shim: Any, settings: tuple[Any, ...]) -> None:
-    """Sets what sessions need: the shim, and the arguments of its install()."""
-    global _shim, _settings
-    _shim, _settings = shim, settings
+def use(shim: Any, settings: tuple[Any, ...], has_kernel_stacks: bool) -> None:
+    """Sets what sessions need: the shim, the arguments of its install(), and whether files have stacks of kernels."""
+    global _shim, _settings, _has_kernel_stacks
+    _shim, _settings, _has_kernel_stacks = shim, settings, has_kernel_stacks
 
 
 def set_default(is_native: bool) -> None:
@@ -60,7 +61,7 @@ def _take(config: Any, activities: Iterable[Any], filters: Any) -> Optional[Nati
         return None
     why = request.why_not_native(set(activities), filters)
     if why is None:
-        return NativeSession(request, set(activities), _shim, _settings)
+        return NativeSession(request, set(activities), _shim, _settings, _has_kernel_stacks)
     if why not in _printed:
         _printed.add(why)
         print_message(f"kpytrace: a profile is recorded by Kineto, because {why}")

@@ -1,0 +1,73 @@
+#include "hosts/torch/exporter/native/native_trace.h"
+
+#include <stdio.h>
+
+#include "hosts/torch/exporter/native/native_writer.h"
+#include "hosts/torch/exporter/torch_names.h"
+#include "writers/writer.h"
+
+static kpt_status fail(kpti_export_result *result, kpt_status status, const char *text)
+{
+    (void)snprintf(result->text, sizeof result->text, "%s", text);
+    return status;
+}
+
+static kpt_status write_file(const kpti_native_trace *trace, const char *target, uint32_t flags,
+                             kpti_operator_walk *walk, const kpti_native_found *found,
+                             kpti_export_result *result)
+{
+    const kpti_writer_options options = {.base_ns = trace->base_ns,
+                                         .trace_name = trace->name,
+                                         .gzip = (flags & KPTI_EXPORT_GZIP) != 0,
+                                         .interrupted = trace->interrupted,
+                                         .interrupted_ctx = trace->interrupted_ctx,
+                                         .gpu = trace->gpu,
+                                         .operators = walk};
+    kpti_writer *writer;
+    kpti_writer_result written;
+    kpt_status status =
+        kpti_writer_open(&kpti_format_native, target, &options, &writer, &written);
+    if (status == KPT_OK) {
+        status = kpti_native_writer_begin(writer, trace, found);
+        if (status == KPT_OK)
+            status = kpti_torch_deliver(trace->recording, KPT_ORDER_START,
+                                        KPT_DELIVER_RANGES | KPT_DELIVER_INPUTS,
+                                        kpti_writer_batch, writer);
+        status = kpti_writer_close(writer, status, NULL, &written);
+        result->calls = written.activities;
+    }
+    if (status == KPT_OK) return KPT_OK;
+    result->os_error = written.os_error;
+    result->of_target = 1;
+    return written.os_error ? status : fail(result, status, written.text);
+}
+
+/* Walks over the operators first: the file has a node's numbers before the node, and the numbers of launches. */
+kpt_status kpti_native_write(const kpti_native_trace *trace, const char *target, uint32_t flags,
+                             kpti_export_result *result)
+{
+    static const kpti_heap heap = {NULL, NULL, NULL};
+    kpti_operator_walk walk;
+    kpti_engine_nodes nodes = {.heap = heap};
+    kpti_kernel_stacks stacks;
+    const kpti_native_found found = {&nodes, &stacks};
+    kpt_status status = KPT_OK;
+    memset(result, 0, sizeof *result);
+    memset(&stacks, 0, sizeof stacks);
+    kpti_operator_walk_init(&walk, &heap, NULL, NULL);
+    walk.nodes = &nodes;
+    if (trace->gpu) status = kpti_operator_walk_add_gpu(&walk, trace->gpu);
+    if (status == KPT_OK)
+        status = kpti_torch_deliver(trace->recording, KPT_ORDER_TIME, KPT_DELIVER_RANGES,
+                                    kpti_operator_walk_batch, &walk);
+    if (status == KPT_OK && trace->gpu && flags & KPTI_EXPORT_STACKS)
+        kpti_kernel_stacks_find_in_log(&stacks, trace->recording, trace->gpu);
+    if (status == KPT_OK)
+        status = write_file(trace, target, flags, &walk, &found, result);
+    else
+        (void)fail(result, status, "the recording can't be read");
+    kpti_kernel_stacks_free(&stacks);
+    kpti_engine_nodes_free(&nodes);
+    kpti_operator_walk_free(&walk);
+    return status;
+}

@@ -1,0 +1,68 @@
+#include "hosts/torch/exporter/native/native_trace.h"
+#include "hosts/torch/exporter/py_exporter.h"
+
+/* Called on the writing thread while it waits for the reader of a pipe. CTX is its state. */
+static int is_interrupted(void *ctx)
+{
+    PyThreadState **const released = ctx;
+    int raised;
+    PyEval_RestoreThread(*released);
+    raised = PyErr_CheckSignals() != 0;
+    *released = PyEval_SaveThread();
+    return raised;
+}
+
+/* Stores the capsule's log, or NULL for None, in *OUT. Returns 0 if CAPSULE is neither. */
+static int log_of(PyObject *capsule, const kpti_gpu_log **out)
+{
+    *out = NULL;
+    if (capsule == Py_None) return 1;
+    *out = PyCapsule_GetPointer(capsule, KPTI_GPU_LOG_CAPSULE);
+    return *out != NULL;
+}
+
+const char kpti_write_native_doc[] =
+    "write_native(recording, GPU log or None, target, members of the head, base_ns, begin_ns, gzip, "
+    "kernel_stacks) -> calls";
+
+PyObject *kpti_write_native(PyObject *module, PyObject *args)
+{
+    PyObject *recording;
+    PyObject *log;
+    PyObject *name;
+    PyObject *path;
+    Py_ssize_t member_bytes;
+    long long base_ns;
+    long long begin_ns;
+    int gzip;
+    int stacks;
+    kpti_native_trace trace;
+    kpti_export_result result;
+    kpt_status status;
+    PyThreadState *released;
+    (void)module;
+    memset(&trace, 0, sizeof trace);
+    if (!PyArg_ParseTuple(args, "OOOy#LLpp", &recording, &log, &name, &trace.members.data,
+                          &member_bytes, &base_ns, &begin_ns, &gzip, &stacks) ||
+        !kpti_recording_of(recording, &trace.recording) || !log_of(log, &trace.gpu))
+        return NULL;
+    if (!trace.recording) {
+        PyErr_SetString(PyExc_TypeError, "there is no recording");
+        return NULL;
+    }
+    if (!PyUnicode_FSConverter(name, &path)) return NULL;
+    trace.members.size = (uint64_t)member_bytes;
+    trace.base_ns = base_ns;
+    trace.begin_ns = begin_ns;
+    trace.interrupted = is_interrupted;
+    trace.interrupted_ctx = &released;
+    released = PyEval_SaveThread();
+    status = kpti_native_write(&trace, PyBytes_AsString(path),
+                               (gzip ? (uint32_t)KPTI_EXPORT_GZIP : 0) |
+                                   (stacks ? (uint32_t)KPTI_EXPORT_STACKS : 0),
+                               &result);
+    PyEval_RestoreThread(released);
+    Py_DECREF(path);
+    if (status != KPT_OK) return kpti_raise_export(status, &result, name, name);
+    return PyLong_FromUnsignedLongLong(result.calls);
+}
