@@ -55,7 +55,7 @@ void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *wa
                                 (size_t)texts.name.size + texts.more.size + KPTI_CHROME_MAX_REST);
     at = kpti_fragment_put(put_category(at, a, texts.name.note), texts.name);
     at = kpti_fragment_put(at, texts.thread);
-    at = kpti_put_us_between(at, events->base_ns, a->start_ns);
+    at = kpti_chrome_put_start(at, events, a->start_ns);
     at = kpti_put_us_between(PUT(at, ",\"dur\":"), a->start_ns, a->end_ns);
     at = kpti_put_u64(PUT(at, ",\"args\":{\"Record function id\":"), a->value2);
     if (is_operator || texts.external)
@@ -65,7 +65,7 @@ void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *wa
         at = kpti_put_u64(PUT(at, ",\"Fwd thread id\":"), a->value1);
     }
     if (is_operator && !texts.external) at = put_ids(at, a);
-    at = kpti_put_u64(PUT(at, ",\"Ev Idx\":"), events->next_index++);
+    at = kpti_put_near(PUT(at, ",\"Ev Idx\":"), events->next_index++, &events->index);
     kpti_out_wrote(events->out, kpti_put_bytes(at, texts.more.text, texts.more.size));
     if (texts.inputs.size) kpti_out_put(events->out, texts.inputs.text, texts.inputs.size);
     at = put_forward(kpti_out_reserve(events->out, MAX_FORWARD), walk, a);

@@ -1,6 +1,7 @@
 #include "writers/operators/engine_nodes.h"
 
-#include "core/base/assert.h"
+#include <stdlib.h>
+
 #include "core/base/growable_array.h"
 
 typedef struct engine_operator {
@@ -25,18 +26,32 @@ void kpti_engine_nodes_free(kpti_engine_nodes *n)
     n->thread_capacity = 0;
 }
 
-kpt_status kpti_engine_nodes_add(kpti_engine_nodes *n, int64_t start_ns, const kpt_activity *node)
+kpt_status kpti_engine_nodes_add(kpti_engine_nodes *n, const kpt_activity *operator)
 {
-    kpt_status status = kpti_array_reach(&n->heap, &n->threads, &n->thread_capacity, node->thread,
-                                         sizeof *n->threads);
+    kpt_status status = kpti_array_reach(&n->heap, &n->threads, &n->thread_capacity,
+                                         operator->thread, sizeof *n->threads);
     engine_thread *t;
     if (status != KPT_OK) return status;
-    t = &n->threads[node->thread];
+    t = &n->threads[operator->thread];
     status = kpti_array_reach(&n->heap, &t->operators, &t->capacity, t->count, sizeof *t->operators);
     if (status != KPT_OK) return status;
-    kpti_assert(!t->count || t->operators[t->count - 1].start_ns <= start_ns);
-    t->operators[t->count++] = (engine_operator){start_ns, node->value0, node->value1};
+    t->operators[t->count++] =
+        (engine_operator){operator->start_ns, operator->value0, operator->value1};
     return KPT_OK;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const int64_t left = ((const engine_operator *)a)->start_ns;
+    const int64_t right = ((const engine_operator *)b)->start_ns;
+    return (left > right) - (left < right);
+}
+
+void kpti_engine_nodes_sort(kpti_engine_nodes *n)
+{
+    for (uint32_t i = 0; i < n->thread_capacity; i++)
+        if (n->threads[i].count)
+            qsort(n->threads[i].operators, n->threads[i].count, sizeof(engine_operator), by_start);
 }
 
 void kpti_engine_nodes_number(const kpti_engine_nodes *n, kpt_activity *a)

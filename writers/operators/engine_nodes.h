@@ -16,11 +16,13 @@ typedef struct kpti_engine_nodes {
 
 void kpti_engine_nodes_free(kpti_engine_nodes *nodes);
 
-/* Keeps the numbers of NODE for the operator around it, which began at START_NS. Those of a thread are passed in the
- * order in which they began. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
-kpt_status kpti_engine_nodes_add(kpti_engine_nodes *nodes, int64_t start_ns, const kpt_activity *node);
+/* Keeps the numbers of OPERATOR, which are those of its node. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
+kpt_status kpti_engine_nodes_add(kpti_engine_nodes *nodes, const kpt_activity *operator);
 
-/* Gives A the numbers of its node if it is one of these operators. */
+/* After the last one. */
+void kpti_engine_nodes_sort(kpti_engine_nodes *nodes);
+
+/* Gives A the numbers of its node if it is one of these operators. After kpti_engine_nodes_sort. */
 void kpti_engine_nodes_number(const kpti_engine_nodes *nodes, kpt_activity *a);
 
 #endif

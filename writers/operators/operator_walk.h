@@ -16,7 +16,6 @@
 #include "abi/kpt_activity.h"
 #include "writers/annotations/clock_shift.h"
 #include "writers/gpu/gpu_launches.h"
-#include "writers/operators/engine_nodes.h"
 #include "writers/operators/python_stacks.h"
 
 #ifdef __cplusplus
@@ -68,7 +67,6 @@ typedef struct kpti_operator_walk {
     kpti_forward_link *links;
     uint32_t link_capacity;
     uint32_t link_count;
-    kpti_engine_nodes *nodes;      /* the user's; filled unless it is NULL */
     kpti_gpu_launches launches;    /* empty without add_gpu */
     const kpti_clock_shift *shift; /* the user of links applies it to their times; NULL: none */
 } kpti_operator_walk;
@@ -83,6 +81,11 @@ kpt_status kpti_operator_walk_add_gpu(kpti_operator_walk *walk, const kpti_gpu_l
 /* A kpt_batch_fn. WALK is a kpti_operator_walk. Returns KPT_OK, KPT_E_MEMORY, KPT_E_SIZE, KPT_E_LIMIT, KPT_E_UNSUPPORTED
  * for another order, or the failure of a callback. */
 kpt_status kpti_operator_walk_batch(void *walk, const kpt_batch *batch);
+
+/* In place of batches, for a user that needs only the links: takes a thread, and then what begins, in the order of time.
+ * Return as kpti_operator_walk_batch does. */
+kpt_status kpti_operator_walk_thread(kpti_operator_walk *walk, const kpt_thread *thread);
+kpt_status kpti_operator_walk_begin(kpti_operator_walk *walk, const kpt_activity *a);
 
 /* Returns the index of the innermost Python function of STACK that is the user's own (library_file.h), or the innermost
  * one if there is none. STACK is not 0. */

@@ -203,6 +203,7 @@ def uninstall() -> str:
 
         torch = needed_torch()
         shim = _shim.load(torch)
+        _set_native(False)
         distance = _stock_symbols.distance(torch, _stock_symbols.TRACER)
         shim.uninstall(distance)
         _set_memory_factory(torch, shim, False)

@@ -4,6 +4,7 @@
 
 #include "hosts/torch/exporter/native/native_writer.h"
 #include "hosts/torch/exporter/torch_names.h"
+#include "writers/chrome/chrome_operators.h"
 #include "writers/writer.h"
 
 static kpt_status fail(kpti_export_result *result, kpt_status status, const char *text)
@@ -42,7 +43,48 @@ static kpt_status write_file(const kpti_native_trace *trace, const char *target,
     return written.os_error ? status : fail(result, status, written.text);
 }
 
-/* Walks over the operators first: the file has a node's numbers before the node, and the numbers of launches. */
+/* --- before the file ---------------------------------------------------------------------------- */
+
+/* The numbers of autograd's nodes, from a delivery in which calls come before their callers. */
+typedef struct numbering {
+    kpti_engine_nodes *nodes;
+    kpti_chrome_node last;
+} numbering;
+
+static kpt_status take_nodes(void *ctx, const kpt_batch *batch)
+{
+    numbering *const n = ctx;
+    kpt_status status = KPT_OK;
+    for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++) {
+        const kpt_activity *const a = kpti_record(batch->activities, batch->activity_stride, i);
+        kpt_activity numbered;
+        if (a->kind != KPT_KIND_OPERATOR) continue;
+        numbered = *a;
+        kpti_chrome_node_take(&n->last, &numbered);
+        if (numbered.value0 != a->value0) status = kpti_engine_nodes_add(n->nodes, &numbered);
+    }
+    return status;
+}
+
+static kpt_status find_nodes(const kpti_torch_recording *recording, kpti_engine_nodes *nodes)
+{
+    numbering n = {nodes, {0, 0, 0}};
+    const kpt_status status = kpti_torch_deliver(recording, KPT_ORDER_THREAD, 0, take_nodes, &n);
+    kpti_engine_nodes_sort(nodes);
+    return status;
+}
+
+/* Finds the operators around launches. Takes some time, so it is left out without a GPU. */
+static kpt_status walk_launches(const kpti_native_trace *trace, kpti_operator_walk *walk)
+{
+    kpt_status status = KPT_OK;
+    if (!trace->gpu) return KPT_OK;
+    status = kpti_operator_walk_add_gpu(walk, trace->gpu);
+    if (status != KPT_OK) return status;
+    return kpti_torch_deliver(trace->recording, KPT_ORDER_TIME, KPT_DELIVER_RANGES,
+                              kpti_operator_walk_batch, walk);
+}
+
 kpt_status kpti_native_write(const kpti_native_trace *trace, const char *target, uint32_t flags,
                              kpti_export_result *result)
 {
@@ -51,15 +93,12 @@ kpt_status kpti_native_write(const kpti_native_trace *trace, const char *target,
     kpti_engine_nodes nodes = {.heap = heap};
     kpti_kernel_stacks stacks;
     const kpti_native_found found = {&nodes, &stacks};
-    kpt_status status = KPT_OK;
+    kpt_status status;
     memset(result, 0, sizeof *result);
     memset(&stacks, 0, sizeof stacks);
     kpti_operator_walk_init(&walk, &heap, NULL, NULL);
-    walk.nodes = &nodes;
-    if (trace->gpu) status = kpti_operator_walk_add_gpu(&walk, trace->gpu);
-    if (status == KPT_OK)
-        status = kpti_torch_deliver(trace->recording, KPT_ORDER_TIME, KPT_DELIVER_RANGES,
-                                    kpti_operator_walk_batch, &walk);
+    status = find_nodes(trace->recording, &nodes);
+    if (status == KPT_OK) status = walk_launches(trace, &walk);
     if (status == KPT_OK && trace->gpu && flags & KPTI_EXPORT_STACKS)
         kpti_kernel_stacks_find_in_log(&stacks, trace->recording, trace->gpu);
     if (status == KPT_OK)

@@ -66,8 +66,10 @@ static void number_range(native *n, const kpt_activity *a)
 
 /* --- activities --------------------------------------------------------------------------------- */
 
-static void put_operator(native *n, kpt_activity *a)
+static kpt_status put_operator(native *n, kpt_activity *a)
 {
+    const kpt_status status =
+        n->trace->gpu ? KPT_OK : kpti_operator_walk_begin(n->base.operators, a);
     const uint32_t inputs = a->kind == KPT_KIND_OPERATOR ? a->line : 0;
     kpti_chrome_operator texts = {
         .name = kpti_torch_calls_shown(n->calls, a->name),
@@ -82,6 +84,7 @@ static void put_operator(native *n, kpt_activity *a)
         number_range(n, a);
     }
     kpti_chrome_put_operator(&n->events, NULL, a, texts);
+    return status;
 }
 
 /* Instants of memory belong here: those before an activity begins, in front of it. */
@@ -92,8 +95,7 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *delivered)
     const kpt_status status = kpti_native_number(&n->numbers, &a);
     if (status != KPT_OK) return status;
     if (!kpti_chrome_is_operator(&a)) return kpti_torch_calls_call(n->calls, &a);
-    put_operator(n, &a);
-    return KPT_OK;
+    return put_operator(n, &a);
 }
 
 /* --- names and threads -------------------------------------------------------------------------- */
@@ -115,7 +117,9 @@ static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
 static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
 {
     native *const n = (native *)writer;
-    const kpt_status status = kpti_torch_calls_thread(n->calls, thread);
+    kpt_status status = kpti_torch_calls_thread(n->calls, thread);
+    if (status == KPT_OK && !n->trace->gpu)
+        status = kpti_operator_walk_thread(writer->operators, thread);
     if (status != KPT_OK) return status;
     kpti_native_put_thread(writer, n->trace, thread);
     return kpti_chrome_add_thread(&n->threads, thread->index, writer->pid, thread->os_tid);

@@ -6,6 +6,7 @@
 #include "hosts/torch/exporter/kernel_stacks.h"
 #include "hosts/torch/exporter/native/native_trace.h"
 #include "writers/format/format.h"
+#include "writers/operators/engine_nodes.h"
 
 extern const kpti_format kpti_format_native;
 
