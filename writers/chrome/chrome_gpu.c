@@ -309,7 +309,8 @@ static void put_ranges(kpti_writer *w, const kpti_gpu_index *index,
         at = kpti_put_us_between(PUT(at, ",\"ts\":"), w->base_ns, span->start_ns);
         at = kpti_put_us_between(PUT(at, ",\"dur\":"), span->start_ns, span->end_ns);
         if (range->external)
-            at = PUT(kpti_chrome_put_number(at, ",\"args\":{\"External id\":", range->external), "}");
+            at = PUT(kpti_chrome_put_number(at, ",\"args\":{\"External id\":", range->external),
+                     "}");
         kpti_out_wrote(&w->out, PUT(at, "}"));
     }
 }

@@ -13,8 +13,7 @@ static char *put_properties(char *at, const kpt_gpu_device *d, kpt_str name)
     at = kpti_chrome_put_number(at, ",\"maxThreadsPerBlock\":", d->max_threads_per_block);
     at = kpti_chrome_put_number(
         at, ",\"maxThreadsPerMultiprocessor\":", d->max_threads_per_multiprocessor);
-    at =
-        kpti_chrome_put_number(at, ",\"regsPerMultiprocessor\":", d->registers_per_multiprocessor);
+    at = kpti_chrome_put_number(at, ",\"regsPerMultiprocessor\":", d->registers_per_multiprocessor);
     at = kpti_chrome_put_number(at, ",\"warpSize\":", d->warp_size);
     at = kpti_chrome_put_number(
         at, ",\"sharedMemPerMultiprocessor\":", d->shared_bytes_per_multiprocessor);

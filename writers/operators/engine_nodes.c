@@ -26,17 +26,17 @@ void kpti_engine_nodes_free(kpti_engine_nodes *n)
     n->thread_capacity = 0;
 }
 
-kpt_status kpti_engine_nodes_add(kpti_engine_nodes *n, const kpt_activity *operator)
+kpt_status kpti_engine_nodes_add(kpti_engine_nodes *n, const kpt_activity *op)
 {
-    kpt_status status = kpti_array_reach(&n->heap, &n->threads, &n->thread_capacity,
-                                         operator->thread, sizeof *n->threads);
+    kpt_status status = kpti_array_reach(&n->heap, &n->threads, &n->thread_capacity, op->thread,
+                                         sizeof *n->threads);
     engine_thread *t;
     if (status != KPT_OK) return status;
-    t = &n->threads[operator->thread];
-    status = kpti_array_reach(&n->heap, &t->operators, &t->capacity, t->count, sizeof *t->operators);
+    t = &n->threads[op->thread];
+    status =
+        kpti_array_reach(&n->heap, &t->operators, &t->capacity, t->count, sizeof *t->operators);
     if (status != KPT_OK) return status;
-    t->operators[t->count++] =
-        (engine_operator){operator->start_ns, operator->value0, operator->value1};
+    t->operators[t->count++] = (engine_operator){op->start_ns, op->value0, op->value1};
     return KPT_OK;
 }
 

@@ -16,8 +16,8 @@ typedef struct kpti_engine_nodes {
 
 void kpti_engine_nodes_free(kpti_engine_nodes *nodes);
 
-/* Keeps the numbers of OPERATOR, which are those of its node. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
-kpt_status kpti_engine_nodes_add(kpti_engine_nodes *nodes, const kpt_activity *operator);
+/* Keeps the numbers of OP, an operator, which are those of its node. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
+kpt_status kpti_engine_nodes_add(kpti_engine_nodes *nodes, const kpt_activity *op);
 
 /* After the last one. */
 void kpti_engine_nodes_sort(kpti_engine_nodes *nodes);

@@ -104,7 +104,8 @@ uint32_t kpti_operator_walk_link(kpti_operator_walk *walk, const kpt_activity *a
 uint32_t kpti_operator_walk_claim(kpti_operator_walk *walk, const kpt_activity *a);
 
 /* The same for operators that come after those around them: launches get the id of the last one. */
-void kpti_operator_walk_claim_inner(kpti_operator_walk *walk, const kpt_activity *a, uint64_t external);
+void kpti_operator_walk_claim_inner(kpti_operator_walk *walk, const kpt_activity *a,
+                                    uint64_t external);
 
 #ifdef __cplusplus
 }

@@ -135,7 +135,7 @@ int kpti_call_outcomes_prepass(kpti_call_outcomes *o, kpti_batcher *b, uint32_t 
     if (!o->max_calls) return 1;
     o->page_count = pages_for(o->max_calls);
     o->pages = kpti_alloc(o->env, o->page_count * sizeof *o->pages);
-    replay = o->pages ? kpti_batcher_replay(b, track, 1, KPTI_PARTS_NUMBERED) : NULL;
+    replay = o->pages ? kpti_batcher_first_pass(b, track) : NULL;
     if (!replay) return 0;
     fine = add_all(o, b, replay);
     kpti_replay_free(replay);

@@ -156,8 +156,8 @@ static void free_log(PyObject *lent)
     Py_XDECREF((PyObject *)PyCapsule_GetContext(lent));
 }
 
-const char kpti_gpu_log_doc[] =
-    "gpu_log(trace) -> a capsule with the GPU activities of the stopped trace, or None if it has none";
+const char kpti_gpu_log_doc[] = "gpu_log(trace) -> a capsule with the GPU activities of the "
+                                "stopped trace, or None if it has none";
 
 PyObject *kpti_gpu_log_call(PyObject *module, PyObject *capsule)
 {

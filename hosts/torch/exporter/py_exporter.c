@@ -1,7 +1,7 @@
 #include "hosts/torch/exporter/py_exporter.h"
 
 PyObject *kpti_raise_export(kpt_status status, const kpti_export_result *result, PyObject *source,
-                             PyObject *target)
+                            PyObject *target)
 {
     PyObject *error;
     if (PyErr_Occurred()) return NULL;

@@ -1,4 +1,4 @@
-#include "hosts/torch/exporter/native/native_trace.h"
+#include "hosts/torch/exporter/native_trace.h"
 #include "hosts/torch/exporter/py_exporter.h"
 
 /* Called on the writing thread while it waits for the reader of a pipe. CTX is its state. */
@@ -21,9 +21,9 @@ static int log_of(PyObject *capsule, const kpti_gpu_log **out)
     return *out != NULL;
 }
 
-const char kpti_write_native_doc[] =
-    "write_native(recording, GPU log or None, target, members of the head, base_ns, begin_ns, gzip, "
-    "kernel_stacks) -> calls";
+const char kpti_write_native_doc[] = "write_native(recording, GPU log or None, target, members of "
+                                     "the head, base_ns, begin_ns, gzip, "
+                                     "kernel_stacks) -> calls";
 
 PyObject *kpti_write_native(PyObject *module, PyObject *args)
 {
@@ -36,28 +36,28 @@ PyObject *kpti_write_native(PyObject *module, PyObject *args)
     long long begin_ns;
     int gzip;
     int stacks;
-    kpti_native_trace trace;
+    kpti_native_profile profile;
     kpti_export_result result;
     kpt_status status;
     PyThreadState *released;
     (void)module;
-    memset(&trace, 0, sizeof trace);
-    if (!PyArg_ParseTuple(args, "OOOy#LLpp", &recording, &log, &name, &trace.members.data,
+    memset(&profile, 0, sizeof profile);
+    if (!PyArg_ParseTuple(args, "OOOy#LLpp", &recording, &log, &name, &profile.members.data,
                           &member_bytes, &base_ns, &begin_ns, &gzip, &stacks) ||
-        !kpti_recording_of(recording, &trace.recording) || !log_of(log, &trace.gpu))
+        !kpti_recording_of(recording, &profile.recording) || !log_of(log, &profile.gpu))
         return NULL;
-    if (!trace.recording) {
+    if (!profile.recording) {
         PyErr_SetString(PyExc_TypeError, "there is no recording");
         return NULL;
     }
     if (!PyUnicode_FSConverter(name, &path)) return NULL;
-    trace.members.size = (uint64_t)member_bytes;
-    trace.base_ns = base_ns;
-    trace.begin_ns = begin_ns;
-    trace.interrupted = is_interrupted;
-    trace.interrupted_ctx = &released;
+    profile.members.size = (uint64_t)member_bytes;
+    profile.base_ns = base_ns;
+    profile.begin_ns = begin_ns;
+    profile.interrupted = is_interrupted;
+    profile.interrupted_ctx = &released;
     released = PyEval_SaveThread();
-    status = kpti_native_write(&trace, PyBytes_AsString(path),
+    status = kpti_native_write(&profile, PyBytes_AsString(path),
                                (gzip ? (uint32_t)KPTI_EXPORT_GZIP : 0) |
                                    (stacks ? (uint32_t)KPTI_EXPORT_STACKS : 0),
                                &result);

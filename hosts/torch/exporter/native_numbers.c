@@ -1,4 +1,4 @@
-#include "hosts/torch/exporter/native/native_numbers.h"
+#include "hosts/torch/exporter/native_numbers.h"
 
 #include "core/base/growable_array.h"
 
@@ -6,7 +6,7 @@
 typedef struct level {
     uint64_t delivered; /* its id in the delivery */
     uint64_t call;      /* number of the Python call, or of the one around it */
-    uint64_t operator;  /* number of the operator; 0: it is none */
+    uint64_t op;        /* number of the operator; 0: it is none */
 } level;
 
 typedef struct kpti_native_track {
@@ -35,8 +35,8 @@ static void number_level(kpti_native_numbers *n, level *own, uint64_t caller, kp
         a->id = own->call;
         a->parent_id = caller;
     } else if (a->kind == KPT_KIND_OPERATOR) {
-        own->operator= is_part ? before.operator: ++n->operators;
-        a->id = own->operator;
+        own->op = is_part ? before.op : ++n->operators;
+        a->id = own->op;
     } else {
         a->id = 0;
     }

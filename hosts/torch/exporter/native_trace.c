@@ -1,8 +1,8 @@
-#include "hosts/torch/exporter/native/native_trace.h"
+#include "hosts/torch/exporter/native_trace.h"
 
 #include <stdio.h>
 
-#include "hosts/torch/exporter/native/native_writer.h"
+#include "hosts/torch/exporter/native_writer.h"
 #include "hosts/torch/exporter/torch_names.h"
 #include "writers/chrome/chrome_operators.h"
 #include "writers/writer.h"
@@ -13,27 +13,26 @@ static kpt_status fail(kpti_export_result *result, kpt_status status, const char
     return status;
 }
 
-static kpt_status write_file(const kpti_native_trace *trace, const char *target, uint32_t flags,
+static kpt_status write_file(const kpti_native_profile *profile, const char *target, uint32_t flags,
                              kpti_operator_walk *walk, const kpti_native_found *found,
                              kpti_export_result *result)
 {
-    const kpti_writer_options options = {.base_ns = trace->base_ns,
-                                         .trace_name = trace->name,
+    const kpti_writer_options options = {.base_ns = profile->base_ns,
+                                         .trace_name = profile->name,
                                          .gzip = (flags & KPTI_EXPORT_GZIP) != 0,
-                                         .interrupted = trace->interrupted,
-                                         .interrupted_ctx = trace->interrupted_ctx,
-                                         .gpu = trace->gpu,
+                                         .interrupted = profile->interrupted,
+                                         .interrupted_ctx = profile->interrupted_ctx,
+                                         .gpu = profile->gpu,
                                          .operators = walk};
     kpti_writer *writer;
     kpti_writer_result written;
-    kpt_status status =
-        kpti_writer_open(&kpti_format_native, target, &options, &writer, &written);
+    kpt_status status = kpti_writer_open(&kpti_format_native, target, &options, &writer, &written);
     if (status == KPT_OK) {
-        status = kpti_native_writer_begin(writer, trace, found);
+        status = kpti_native_writer_begin(writer, profile, found);
         if (status == KPT_OK)
-            status = kpti_torch_deliver(trace->recording, KPT_ORDER_START,
-                                        KPT_DELIVER_RANGES | KPT_DELIVER_INPUTS,
-                                        kpti_writer_batch, writer);
+            status = kpti_torch_deliver(profile->recording, KPT_ORDER_START,
+                                        KPT_DELIVER_RANGES | KPT_DELIVER_INPUTS, kpti_writer_batch,
+                                        writer);
         status = kpti_writer_close(writer, status, NULL, &written);
         result->calls = written.activities;
     }
@@ -75,17 +74,17 @@ static kpt_status find_nodes(const kpti_torch_recording *recording, kpti_engine_
 }
 
 /* Finds the operators around launches. Takes some time, so it is left out without a GPU. */
-static kpt_status walk_launches(const kpti_native_trace *trace, kpti_operator_walk *walk)
+static kpt_status walk_launches(const kpti_native_profile *profile, kpti_operator_walk *walk)
 {
     kpt_status status = KPT_OK;
-    if (!trace->gpu) return KPT_OK;
-    status = kpti_operator_walk_add_gpu(walk, trace->gpu);
+    if (!profile->gpu) return KPT_OK;
+    status = kpti_operator_walk_add_gpu(walk, profile->gpu);
     if (status != KPT_OK) return status;
-    return kpti_torch_deliver(trace->recording, KPT_ORDER_TIME, KPT_DELIVER_RANGES,
+    return kpti_torch_deliver(profile->recording, KPT_ORDER_TIME, KPT_DELIVER_RANGES,
                               kpti_operator_walk_batch, walk);
 }
 
-kpt_status kpti_native_write(const kpti_native_trace *trace, const char *target, uint32_t flags,
+kpt_status kpti_native_write(const kpti_native_profile *profile, const char *target, uint32_t flags,
                              kpti_export_result *result)
 {
     static const kpti_heap heap = {NULL, NULL, NULL};
@@ -97,12 +96,12 @@ kpt_status kpti_native_write(const kpti_native_trace *trace, const char *target,
     memset(result, 0, sizeof *result);
     memset(&stacks, 0, sizeof stacks);
     kpti_operator_walk_init(&walk, &heap, NULL, NULL);
-    status = find_nodes(trace->recording, &nodes);
-    if (status == KPT_OK) status = walk_launches(trace, &walk);
-    if (status == KPT_OK && trace->gpu && flags & KPTI_EXPORT_STACKS)
-        kpti_kernel_stacks_find_in_log(&stacks, trace->recording, trace->gpu);
+    status = find_nodes(profile->recording, &nodes);
+    if (status == KPT_OK) status = walk_launches(profile, &walk);
+    if (status == KPT_OK && profile->gpu && flags & KPTI_EXPORT_STACKS)
+        kpti_kernel_stacks_find_in_log(&stacks, profile->recording, profile->gpu);
     if (status == KPT_OK)
-        status = write_file(trace, target, flags, &walk, &found, result);
+        status = write_file(profile, target, flags, &walk, &found, result);
     else
         (void)fail(result, status, "the recording can't be read");
     kpti_kernel_stacks_free(&stacks);

@@ -1,7 +1,8 @@
-#include "hosts/torch/exporter/native/native_writer.h"
+#include "hosts/torch/exporter/native_writer.h"
 
-#include "hosts/torch/exporter/native/native_frame.h"
-#include "hosts/torch/exporter/native/native_numbers.h"
+#include "hosts/torch/exporter/native_frame.h"
+#include "hosts/torch/exporter/native_numbers.h"
+#include "hosts/torch/exporter/torch_calls.h"
 #include "writers/chrome/chrome_gpu.h"
 #include "writers/chrome/chrome_operators.h"
 
@@ -9,7 +10,7 @@ static const kpti_fragment none = {NULL, 0, 0};
 
 typedef struct native {
     kpti_writer base;
-    const kpti_native_trace *trace;
+    const kpti_native_profile *profile;
     const kpti_native_found *found;
     kpti_chrome_events events;
     kpti_torch_calls *calls;
@@ -55,7 +56,8 @@ static kpt_status sort_ranges(native *n)
 static void number_range(native *n, const kpt_activity *a)
 {
     kpti_gpu_range *const ranges = n->base.operators->launches.ranges;
-    while (n->next_range < n->range_count && ranges[n->ranges[n->next_range]].start_ns < a->start_ns)
+    while (n->next_range < n->range_count &&
+           ranges[n->ranges[n->next_range]].start_ns < a->start_ns)
         n->next_range++;
     for (uint32_t i = n->next_range; i < n->range_count; i++) {
         kpti_gpu_range *const range = &ranges[n->ranges[i]];
@@ -69,7 +71,7 @@ static void number_range(native *n, const kpt_activity *a)
 static kpt_status put_operator(native *n, kpt_activity *a)
 {
     const kpt_status status =
-        n->trace->gpu ? KPT_OK : kpti_operator_walk_begin(n->base.operators, a);
+        n->profile->gpu ? KPT_OK : kpti_operator_walk_begin(n->base.operators, a);
     const uint32_t inputs = a->kind == KPT_KIND_OPERATOR ? a->line : 0;
     kpti_chrome_operator texts = {
         .name = kpti_torch_calls_shown(n->calls, a->name),
@@ -118,10 +120,10 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
 {
     native *const n = (native *)writer;
     kpt_status status = kpti_torch_calls_thread(n->calls, thread);
-    if (status == KPT_OK && !n->trace->gpu)
+    if (status == KPT_OK && !n->profile->gpu)
         status = kpti_operator_walk_thread(writer->operators, thread);
     if (status != KPT_OK) return status;
-    kpti_native_put_thread(writer, n->trace, thread);
+    kpti_native_put_thread(writer, n->profile, thread);
     return kpti_chrome_add_thread(&n->threads, thread->index, writer->pid, thread->os_tid);
 }
 
@@ -143,17 +145,17 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
     return KPT_OK;
 }
 
-kpt_status kpti_native_writer_begin(kpti_writer *writer, const kpti_native_trace *trace,
+kpt_status kpti_native_writer_begin(kpti_writer *writer, const kpti_native_profile *profile,
                                     const kpti_native_found *found)
 {
     native *const n = (native *)writer;
     kpt_status status;
-    n->trace = trace;
+    n->profile = profile;
     n->found = found;
     n->gpu.launched_ctx = (void *)(uintptr_t)found->stacks;
-    status = kpti_torch_calls_open(trace->recording, 0, &n->events, &n->calls);
+    status = kpti_torch_calls_open(profile->recording, 0, &n->events, &n->calls);
     if (status == KPT_OK) status = sort_ranges(n);
-    kpti_native_put_head(writer, trace);
+    kpti_native_put_head(writer, profile);
     return status;
 }
 
@@ -164,7 +166,7 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
     (void)stats;
     kpti_chrome_put_links(writer, &n->threads);
     status = kpti_chrome_gpu_events(&n->gpu, writer);
-    kpti_native_put_tail(writer, n->trace);
+    kpti_native_put_tail(writer, n->profile);
     return status;
 }
 
@@ -180,7 +182,8 @@ static void release(kpti_writer *writer)
     kpti_chrome_gpu_free(&n->gpu);
 }
 
-static const kpti_format_ops ops = {sizeof(native), begin, take_name, take_thread, take_call, NULL,
-                                    end,            release, NULL,    NULL,        NULL,      NULL};
+static const kpti_format_ops ops = {sizeof(native), begin, take_name, take_thread,
+                                    take_call,      NULL,  end,       release,
+                                    NULL,           NULL,  NULL,      NULL};
 
 const kpti_format kpti_format_native = {"torch's trace", ".json", KPT_ORDER_START, &ops, 1, 1};

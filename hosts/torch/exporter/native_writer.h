@@ -4,7 +4,7 @@
 #define KPTI_TORCH_NATIVE_WRITER_H
 
 #include "hosts/torch/exporter/kernel_stacks.h"
-#include "hosts/torch/exporter/native/native_trace.h"
+#include "hosts/torch/exporter/native_profile.h"
 #include "writers/format/format.h"
 #include "writers/operators/engine_nodes.h"
 
@@ -17,7 +17,7 @@ typedef struct kpti_native_found {
 } kpti_native_found;
 
 /* Writes the head. WRITER is a new one of the format. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
-kpt_status kpti_native_writer_begin(kpti_writer *writer, const kpti_native_trace *trace,
+kpt_status kpti_native_writer_begin(kpti_writer *writer, const kpti_native_profile *profile,
                                     const kpti_native_found *found);
 
 #endif
