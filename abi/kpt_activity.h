@@ -54,7 +54,8 @@ enum {
      * number that the begin and the end of one range share, among the ranges that are open at a
      * time. At a begin, the low byte of value1 is KPT_SCOPE_*, the next byte KPT_OPERATOR_*, and
      * value2 is record_id. A begin has the text as its name; the strings of that name are valid
-     * until the delivery returns. Only with KPT_DELIVER_RANGES. Since 1.2. */
+     * until the delivery returns. In KPT_ORDER_START a range is one activity, a begin with the
+     * range's end as its end_ns. Only with KPT_DELIVER_RANGES. Since 1.2. */
     KPT_KIND_RANGE_BEGIN = 6,
     KPT_KIND_RANGE_END = 7
 };
@@ -187,7 +188,7 @@ enum {
     /* Also deliver the begins and ends of the host's ranges, at their positions among the activities
      * and complete in both orders. A range that is open when the delivery ends, or when events are
      * missing, ends there. Calls that would cross a range are cut, as at KPT_MARK_BEGIN. Without
-     * this flag ranges change nothing. Not in KPT_ORDER_START. Since 1.2. */
+     * this flag ranges change nothing. Since 1.2. */
     KPT_DELIVER_RANGES = 1 << 3,
     /* Also deliver the inputs of operators. Equal inputs are one kpt_name with KPT_NAME_INPUTS, whose
      * strings are valid until the delivery returns. Since 1.2. */

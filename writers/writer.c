@@ -39,6 +39,7 @@ static kpt_status take_range(kpti_writer *w, const kpt_activity *a)
 {
     kpt_activity range = *a;
     kpt_status status = KPT_OK;
+    if (w->format->order == KPT_ORDER_START) return w->format->ops->call(w, a);
     if (a->kind == KPT_KIND_RANGE_BEGIN) {
         status = kpti_open_ranges_begin(&w->ranges, &range);
         return status == KPT_OK && is_paired(w) ? w->format->ops->call(w, &range) : status;

@@ -133,4 +133,5 @@ def main():
     print(json.dumps(contest.figures))
 
 
-main()
+if __name__ == "__main__":
+    main()

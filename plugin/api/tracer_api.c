@@ -88,10 +88,9 @@ static kpt_status take_delivery(kpt_delivery *local, const kpt_delivery *deliver
                                    KPT_DELIVER_RANGES | KPT_DELIVER_INPUTS) ||
         local->order > KPT_ORDER_START)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "delivery has an unknown flag or order");
-    if (local->flags & (KPT_DELIVER_POINTS | KPT_DELIVER_RANGES) && local->order == KPT_ORDER_START)
+    if (local->flags & KPT_DELIVER_POINTS && local->order == KPT_ORDER_START)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
-                         "KPT_DELIVER_POINTS and KPT_DELIVER_RANGES can't be used with "
-                         "KPT_ORDER_START");
+                         "KPT_DELIVER_POINTS can't be used with KPT_ORDER_START");
     if (local->flags & KPT_DELIVER_MARKED && local->order == KPT_ORDER_TIME)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
                          "KPT_DELIVER_MARKED can't be used with KPT_ORDER_TIME: a call may be "

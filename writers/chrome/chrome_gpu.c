@@ -220,11 +220,27 @@ static char *put_forward(char *at, const kpti_gpu_launch *launch)
     return PUT(at, "\"");
 }
 
+/* Writes where the event was launched. */
+static char *put_launched(const kpti_chrome_gpu *gpu, const kpti_writer *w, char *at,
+                          const kpti_gpu_entry *entry)
+{
+    const kpti_gpu_node *node;
+    if (gpu->launched) {
+        const kpti_fragment text = kpti_gpu_is_work(entry->event.kind)
+                                       ? gpu->launched(gpu->launched_ctx, &entry->event)
+                                       : (kpti_fragment){NULL, 0, 0};
+        return text.size ? kpti_put_bytes(PUT(at, ","), text.text, text.size) : at;
+    }
+    node = kpti_gpu_own_frame(w->gpu, entry->stack);
+    if (!node) return at;
+    return PUT(kpti_chrome_put_frame(PUT(at, ",\"launched at\":\""), w->gpu, node), "\"");
+}
+
 /* STACK is the number of its node at the end of the file. */
-static char *put_args(const kpti_writer *w, char *at, const kpti_gpu_entry *entry, uint32_t stack)
+static char *put_args(const kpti_chrome_gpu *gpu, const kpti_writer *w, char *at,
+                      const kpti_gpu_entry *entry, uint32_t stack)
 {
     const kpt_gpu_event *e = &entry->event;
-    const kpti_gpu_node *node = kpti_gpu_own_frame(w->gpu, entry->stack);
     const kpti_gpu_launch *launch = launch_of(w, e);
     at = put_external(w, PUT(at, ",\"args\":{"), e, launch);
     if (e->kind == KPT_GPU_KERNEL)
@@ -242,8 +258,9 @@ static char *put_args(const kpti_writer *w, char *at, const kpti_gpu_entry *entr
         at = kpti_chrome_put_number(at, ",\"returned\":", e->value);
     if (e->flags & KPT_GPU_GRAPH) at = kpti_chrome_put_number(at, ",\"graph id\":", e->graph);
     if (e->flags & KPT_GPU_UNENDED) at = PUT(at, ",\"ended by stop\":true");
-    if (node) at = PUT(kpti_chrome_put_frame(PUT(at, ",\"launched at\":\""), w->gpu, node), "\"");
-    at = PUT(put_forward(at, launch), "}");
+    at = put_launched(gpu, w, at, entry);
+    if (!gpu->launched) at = put_forward(at, launch);
+    at = PUT(at, "}");
     return stack ? kpti_chrome_put_number(at, ",\"sf\":", stack) : at;
 }
 
@@ -259,8 +276,8 @@ static void put_arrow(kpti_writer *w, const kpti_gpu_index *index, uint32_t trac
     kpti_out_wrote(&w->out, phase == 'f' ? PUT(at, ",\"bp\":\"e\"}") : PUT(at, "}"));
 }
 
-static void put_event(kpti_writer *w, kpti_gpu_index *index, const kpti_gpu_entry *entry,
-                      uint32_t stack)
+static void put_event(const kpti_chrome_gpu *gpu, kpti_writer *w, kpti_gpu_index *index,
+                      const kpti_gpu_entry *entry, uint32_t stack)
 {
     const kpt_gpu_event *e = &entry->event;
     const uint32_t track = kpti_gpu_track_of(index, e);
@@ -273,7 +290,7 @@ static void put_event(kpti_writer *w, kpti_gpu_index *index, const kpti_gpu_entr
     at = put_place(w, PUT(at, "\""), index, track, e);
     at = kpti_put_us_between(PUT(at, ",\"ts\":"), w->base_ns, e->start_ns);
     if (!is_mark) at = kpti_put_us_between(PUT(at, ",\"dur\":"), e->start_ns, e->end_ns);
-    kpti_out_wrote(&w->out, PUT(put_args(w, at, entry, stack), "}"));
+    kpti_out_wrote(&w->out, PUT(put_args(gpu, w, at, entry, stack), "}"));
     if (kpti_gpu_arrow_leaves(index, e)) put_arrow(w, index, track, e, 's');
     if (kpti_gpu_arrow_comes(index, e)) put_arrow(w, index, track, e, 'f');
 }
@@ -291,6 +308,9 @@ static void put_ranges(kpti_writer *w, const kpti_gpu_index *index,
         at = put_place(w, PUT(at, "\""), index, span->track, NULL);
         at = kpti_put_us_between(PUT(at, ",\"ts\":"), w->base_ns, span->start_ns);
         at = kpti_put_us_between(PUT(at, ",\"dur\":"), span->start_ns, span->end_ns);
+        if (range->external)
+            at = PUT(kpti_chrome_put_number(at, ",\"args\":{\"External id\":", range->external),
+                     "}");
         kpti_out_wrote(&w->out, PUT(at, "}"));
     }
 }
@@ -304,7 +324,7 @@ static kpt_status add_to_ranges(const kpti_writer *w, kpti_gpu_index *index,
     return kpti_gpu_range_spans_add(spans, &w->operators->launches, launch, track, e);
 }
 
-static kpt_status put_events(kpti_writer *w, const uint32_t *numbers)
+static kpt_status put_events(const kpti_chrome_gpu *gpu, kpti_writer *w, const uint32_t *numbers)
 {
     kpti_gpu_index index = {.heap = w->heap};
     kpti_gpu_range_spans spans = {.heap = w->heap};
@@ -316,7 +336,8 @@ static kpt_status put_events(kpti_writer *w, const uint32_t *numbers)
         put_stream(w, index.tracks[i]);
     }
     while (status == KPT_OK && (e = kpti_gpu_next(&cursor))) {
-        put_event(w, &index, e, kpti_gpu_node_of(w->gpu, e->stack) ? numbers[e->stack] : 0);
+        const int has_stack = !gpu->launched && kpti_gpu_node_of(w->gpu, e->stack);
+        put_event(gpu, w, &index, e, has_stack ? numbers[e->stack] : 0);
         status = add_to_ranges(w, &index, &spans, &e->event);
     }
     if (status == KPT_OK) put_ranges(w, &index, &spans);
@@ -330,8 +351,8 @@ kpt_status kpti_chrome_gpu_events(kpti_chrome_gpu *gpu, kpti_writer *w)
     const size_t bytes = (w->gpu->node_count + (size_t)1) * sizeof(uint32_t);
     uint32_t *numbers = kpti_heap_take(&w->heap, bytes);
     kpt_status status = numbers ? keep_devices(gpu, w) : KPT_E_MEMORY;
-    if (status == KPT_OK) status = keep_stacks(gpu, w->gpu, numbers);
-    if (status == KPT_OK) status = put_events(w, numbers);
+    if (status == KPT_OK && !gpu->launched) status = keep_stacks(gpu, w->gpu, numbers);
+    if (status == KPT_OK) status = put_events(gpu, w, numbers);
     kpti_heap_give(&w->heap, numbers, bytes);
     gpu->events += w->gpu->events;
     gpu->counts.dropped += w->gpu->counts.dropped;

@@ -16,8 +16,15 @@ typedef struct kpti_chrome_device {
     kpt_gpu_device known;
 } kpti_chrome_device;
 
+/* Returns the members of an event's arguments that name where it was launched, without a comma before or after, or an
+ * empty text. */
+typedef kpti_fragment (*kpti_chrome_launched_fn)(void *ctx, const kpt_gpu_event *event);
+
 /* The data of all processes, written at the end of the file. */
 typedef struct kpti_chrome_gpu {
+    /* For work on a device, in place of the stacks of the log, which the file then does not have. NULL: none */
+    kpti_chrome_launched_fn launched;
+    void *launched_ctx;
     kpti_gpu_log stacks; /* texts and frames only, no events */
     kpti_chrome_device *devices;
     uint32_t device_capacity;
@@ -29,6 +36,9 @@ typedef struct kpti_chrome_gpu {
 void kpti_chrome_gpu_init(kpti_chrome_gpu *gpu, const kpti_heap *heap);
 /* May be called again, after a failure while a process is ended. */
 void kpti_chrome_gpu_free(kpti_chrome_gpu *gpu);
+
+/* Writes one device as an element of "deviceProperties". NAME is its name. */
+void kpti_chrome_gpu_put_device(kpti_writer *writer, const kpt_gpu_device *device, kpt_str name);
 
 /* Writes all events of the writer's process, each with a comma before it. Returns KPT_OK, KPT_E_MEMORY or
  * KPT_E_LIMIT. */

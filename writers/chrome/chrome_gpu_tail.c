@@ -4,29 +4,39 @@
 
 #define PUT KPTI_PUT
 
+static char *put_properties(char *at, const kpt_gpu_device *d, kpt_str name)
+{
+    at = kpti_chrome_escape(PUT(at, ",\"name\":\""), name);
+    at = kpti_chrome_put_number(at, "\",\"totalGlobalMem\":", d->memory_bytes);
+    at = kpti_chrome_put_number(at, ",\"computeMajor\":", d->compute_major);
+    at = kpti_chrome_put_number(at, ",\"computeMinor\":", d->compute_minor);
+    at = kpti_chrome_put_number(at, ",\"maxThreadsPerBlock\":", d->max_threads_per_block);
+    at = kpti_chrome_put_number(
+        at, ",\"maxThreadsPerMultiprocessor\":", d->max_threads_per_multiprocessor);
+    at = kpti_chrome_put_number(at, ",\"regsPerMultiprocessor\":", d->registers_per_multiprocessor);
+    at = kpti_chrome_put_number(at, ",\"warpSize\":", d->warp_size);
+    at = kpti_chrome_put_number(
+        at, ",\"sharedMemPerMultiprocessor\":", d->shared_bytes_per_multiprocessor);
+    at = kpti_chrome_put_number(at, ",\"numSms\":", d->multiprocessors);
+    return PUT(at, "}");
+}
+
+void kpti_chrome_gpu_put_device(kpti_writer *w, const kpt_gpu_device *device, kpt_str name)
+{
+    char *at = kpti_chrome_put_number(kpti_chrome_gpu_reserve(w), "\n{\"id\":", device->index);
+    kpti_out_wrote(&w->out, put_properties(at, device, name));
+}
+
 static void put_devices(kpti_chrome_gpu *gpu, kpti_writer *w)
 {
     kpti_chrome_gpu_put_text(w, ",\"deviceProperties\":[");
     for (uint32_t i = 0; i < gpu->device_count; i++) {
-        const kpt_gpu_device *d = &gpu->devices[i].known;
+        const kpti_chrome_device *d = &gpu->devices[i];
         char *at = kpti_chrome_put_number(kpti_chrome_gpu_reserve(w),
-                                          i ? ",\n{\"id\":" : "\n{\"id\":", d->index);
-        if (w->shares_file) at = kpti_chrome_put_number(at, ",\"process\":", gpu->devices[i].pid);
-        at = kpti_chrome_escape(PUT(at, ",\"name\":\""),
-                                kpti_gpu_text(&gpu->stacks, gpu->devices[i].name));
-        at = kpti_chrome_put_number(at, "\",\"totalGlobalMem\":", d->memory_bytes);
-        at = kpti_chrome_put_number(at, ",\"computeMajor\":", d->compute_major);
-        at = kpti_chrome_put_number(at, ",\"computeMinor\":", d->compute_minor);
-        at = kpti_chrome_put_number(at, ",\"maxThreadsPerBlock\":", d->max_threads_per_block);
-        at = kpti_chrome_put_number(
-            at, ",\"maxThreadsPerMultiprocessor\":", d->max_threads_per_multiprocessor);
-        at = kpti_chrome_put_number(at,
-                                    ",\"regsPerMultiprocessor\":", d->registers_per_multiprocessor);
-        at = kpti_chrome_put_number(at, ",\"warpSize\":", d->warp_size);
-        at = kpti_chrome_put_number(
-            at, ",\"sharedMemPerMultiprocessor\":", d->shared_bytes_per_multiprocessor);
-        at = kpti_chrome_put_number(at, ",\"numSms\":", d->multiprocessors);
-        kpti_out_wrote(&w->out, PUT(at, "}"));
+                                          i ? ",\n{\"id\":" : "\n{\"id\":", d->known.index);
+        if (w->shares_file) at = kpti_chrome_put_number(at, ",\"process\":", d->pid);
+        kpti_out_wrote(&w->out,
+                       put_properties(at, &d->known, kpti_gpu_text(&gpu->stacks, d->name)));
     }
     kpti_chrome_gpu_put_text(w, "]");
 }

@@ -14,7 +14,6 @@
 #include "writers/chrome/chrome_tasks.h"
 #include "writers/format/format.h"
 #include "writers/format/stats_text.h"
-#include "writers/operators/operator_inputs.h"
 
 typedef struct chrome {
     kpti_writer base;
@@ -61,7 +60,7 @@ static void put_operator(chrome *w, const kpt_activity *activity, kpti_fragment 
     kpti_chrome_node_take(&w->node, &a);
     kpti_chrome_put_operator(
         &w->events, w->base.operators, &a,
-        (kpti_chrome_operator){name, thread, {rare, (uint32_t)(end - rare), 0}, inputs});
+        (kpti_chrome_operator){name, thread, {rare, (uint32_t)(end - rare), 0}, inputs, 0});
 }
 
 static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
@@ -90,19 +89,10 @@ static void put_text(chrome *w, const char *text)
     kpti_out_put(&w->base.out, text, strlen(text));
 }
 
-/* The JSON of inputs is made once, since most operators have inputs that others have, too. */
-static kpt_status add_inputs(chrome *w, const kpt_name *name)
-{
-    char *begin = kpti_fragments_reserve(&w->names, kpti_inputs_json_bytes(name->function.size));
-    if (!begin) return KPT_E_MEMORY;
-    return kpti_fragments_set(&w->names, name->index, begin,
-                              (size_t)(kpti_inputs_json(begin, name->function) - begin), 0);
-}
-
 static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
 {
     chrome *w = (chrome *)writer;
-    if (name->flags & KPT_NAME_INPUTS) return add_inputs(w, name);
+    if (name->flags & KPT_NAME_INPUTS) return kpti_chrome_add_inputs(&w->names, name);
     /* Only Python functions have a line, and only operators have a scope. */
     return kpti_chrome_add_name(&w->names, name->index, kpti_shown_name(name),
                                 name->first_line + name->scope);

@@ -1,5 +1,7 @@
 #include "writers/chrome/chrome_operators.h"
 
+#include "writers/operators/operator_inputs.h"
+
 #define PUT KPTI_PUT
 
 void kpti_chrome_node_take(kpti_chrome_node *node, kpt_activity *a)
@@ -48,27 +50,35 @@ static char *put_forward(char *at, kpti_operator_walk *walk, const kpt_activity 
 void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *walk,
                               const kpt_activity *a, kpti_chrome_operator texts)
 {
+    const int is_operator = a->kind == KPT_KIND_OPERATOR;
     char *at = kpti_out_reserve(events->out,
                                 (size_t)texts.name.size + texts.more.size + KPTI_CHROME_MAX_REST);
     at = kpti_fragment_put(put_category(at, a, texts.name.note), texts.name);
     at = kpti_fragment_put(at, texts.thread);
-    at = kpti_put_us_between(at, events->base_ns, a->start_ns);
+    at = kpti_chrome_put_start(at, events, a->start_ns);
     at = kpti_put_us_between(PUT(at, ",\"dur\":"), a->start_ns, a->end_ns);
     at = kpti_put_u64(PUT(at, ",\"args\":{\"Record function id\":"), a->value2);
-    if (a->kind == KPT_KIND_OPERATOR) {
-        at = kpti_put_u64(PUT(at, ",\"External id\":"), a->id);
-        if (a->value0) {
-            at = kpti_put_u64(PUT(at, ",\"Sequence number\":"), a->value0 - 1);
-            at = kpti_put_u64(PUT(at, ",\"Fwd thread id\":"), a->value1);
-        }
-        at = put_ids(at, a);
+    if (is_operator || texts.external)
+        at = kpti_put_u64(PUT(at, ",\"External id\":"), texts.external ? texts.external : a->id);
+    if (is_operator && a->value0) {
+        at = kpti_put_u64(PUT(at, ",\"Sequence number\":"), a->value0 - 1);
+        at = kpti_put_u64(PUT(at, ",\"Fwd thread id\":"), a->value1);
     }
-    at = kpti_put_u64(PUT(at, ",\"Ev Idx\":"), events->next_index++);
+    if (is_operator && !texts.external) at = put_ids(at, a);
+    at = kpti_put_near(PUT(at, ",\"Ev Idx\":"), events->next_index++, &events->index);
     kpti_out_wrote(events->out, kpti_put_bytes(at, texts.more.text, texts.more.size));
     if (texts.inputs.size) kpti_out_put(events->out, texts.inputs.text, texts.inputs.size);
     at = put_forward(kpti_out_reserve(events->out, MAX_FORWARD), walk, a);
     kpti_out_wrote(events->out, PUT(at, "}}"));
-    if (walk && a->kind == KPT_KIND_OPERATOR) kpti_operator_walk_claim(walk, a);
+    if (walk && is_operator) kpti_operator_walk_claim(walk, a);
+}
+
+kpt_status kpti_chrome_add_inputs(kpti_fragments *names, const kpt_name *name)
+{
+    char *begin = kpti_fragments_reserve(names, kpti_inputs_json_bytes(name->function.size));
+    if (!begin) return KPT_E_MEMORY;
+    return kpti_fragments_set(names, name->index, begin,
+                              (size_t)(kpti_inputs_json(begin, name->function) - begin), 0);
 }
 
 static void put_end(kpti_writer *w, kpti_fragment thread, int64_t ns, uint64_t id, int is_begin)

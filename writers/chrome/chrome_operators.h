@@ -28,7 +28,13 @@ typedef struct kpti_chrome_operator {
     kpti_fragment thread;
     kpti_fragment more;   /* is added to its arguments: ",\"key\":value" or nothing */
     kpti_fragment inputs; /* the same, of any size */
+    /* The number that the file gives to an operator or a range. 0: an operator has its id, and the ids of a call. */
+    uint64_t external;
 } kpti_chrome_operator;
+
+/* Makes the JSON of NAME, inputs of operators, the text with its index. Made once, since most operators have inputs that
+ * others have, too. */
+kpt_status kpti_chrome_add_inputs(kpti_fragments *names, const kpt_name *name);
 
 /* Writes A, with a comma before it. If A is a node of autograd and WALK is not NULL, it has the Python function of the
  * forward operator. */

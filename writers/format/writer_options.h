@@ -16,7 +16,7 @@ extern "C" {
 typedef struct kpti_format {
     const char *name;   /* for messages */
     const char *suffix; /* of its files */
-    uint32_t order;     /* KPT_ORDER_THREAD or KPT_ORDER_TIME */
+    uint32_t order;     /* KPT_ORDER_* */
     const struct kpti_format_ops *ops;
     int links_operators; /* its writer uses the walk of operators; making it takes a delivery of its own */
     int has_inputs; /* its writer writes the inputs of operators */

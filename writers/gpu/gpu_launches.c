@@ -108,7 +108,7 @@ kpti_gpu_launch *kpti_gpu_launches_of_thread(const kpti_gpu_launches *l, uint64_
 kpt_status kpti_gpu_launches_add_range(kpti_gpu_launches *l, kpt_str name, uint32_t outer,
                                        uint32_t *number)
 {
-    kpti_gpu_range made = {NULL, (uint32_t)name.size, outer};
+    kpti_gpu_range made = {NULL, (uint32_t)name.size, outer, 0, 0, 0};
     kpt_status status = kpti_array_reach(&l->heap, &l->ranges, &l->range_capacity, l->range_count,
                                          sizeof *l->ranges);
     if (status != KPT_OK) return status;
@@ -128,17 +128,29 @@ void kpti_gpu_launches_shift(kpti_gpu_launches *l, const kpti_clock_shift *shift
         l->items[i].start_ns = kpti_shifted(shift, l->items[i].start_ns);
 }
 
-uint32_t kpti_gpu_launches_claim(const kpti_gpu_launches *l, uint64_t os_tid, int64_t start_ns,
-                                 int64_t end_ns, uint64_t external)
+static uint32_t claim(const kpti_gpu_launches *l, uint64_t os_tid, int64_t start_ns, int64_t end_ns,
+                      uint64_t external, int replaces)
 {
     kpti_gpu_launch *launch;
     uint32_t claimed = 0;
     if (!l->count) return 0;
     for (launch = first_from(l, os_tid, start_ns); launch < l->items + l->count; launch++) {
         if (launch->os_tid != os_tid || launch->start_ns >= end_ns) break;
-        if (launch->external) continue;
+        if (launch->external && !replaces) continue;
         launch->external = external;
         claimed++;
     }
     return claimed;
+}
+
+uint32_t kpti_gpu_launches_claim(const kpti_gpu_launches *l, uint64_t os_tid, int64_t start_ns,
+                                 int64_t end_ns, uint64_t external)
+{
+    return claim(l, os_tid, start_ns, end_ns, external, 0);
+}
+
+void kpti_gpu_launches_claim_inner(const kpti_gpu_launches *l, uint64_t os_tid, int64_t start_ns,
+                                   int64_t end_ns, uint64_t external)
+{
+    (void)claim(l, os_tid, start_ns, end_ns, external, 1);
 }

@@ -31,6 +31,9 @@ typedef struct kpti_gpu_range {
     char *name; /* not terminated */
     uint32_t name_size;
     uint32_t outer; /* the range around it: index + 1; 0: none */
+    int64_t start_ns;
+    uint32_t thread;   /* index of a kpt_thread */
+    uint64_t external; /* id that the file gives to it; 0: none */
 } kpti_gpu_range;
 
 /* Zeroed at first, except for heap. */
@@ -67,6 +70,9 @@ void kpti_gpu_launches_shift(kpti_gpu_launches *launches, const kpti_clock_shift
  * passed before the operator around it. Returns the number of launches that got the id. */
 uint32_t kpti_gpu_launches_claim(const kpti_gpu_launches *launches, uint64_t os_tid,
                                  int64_t start_ns, int64_t end_ns, uint64_t external);
+/* The same for operators that are passed after those around them: launches get the id of the last one. */
+void kpti_gpu_launches_claim_inner(const kpti_gpu_launches *launches, uint64_t os_tid,
+                                   int64_t start_ns, int64_t end_ns, uint64_t external);
 
 #ifdef __cplusplus
 }

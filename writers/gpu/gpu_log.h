@@ -17,6 +17,9 @@
 extern "C" {
 #endif
 
+/* Modules of the package pass a log to each other in a capsule of this name, which keeps it alive. */
+#define KPTI_GPU_LOG_CAPSULE "kpytrace.gpu_log"
+
 /* A frame of a stack. */
 typedef struct kpti_gpu_node {
     uint32_t caller; /* node of its caller; smaller than its own number */

@@ -247,6 +247,19 @@ int kpti_kineto_gpu_read(kpti_kineto_gpu *gpu, const kpti_kineto_file *file)
     return error;
 }
 
+kpt_status kpti_kineto_gpu_add(kpti_kineto_gpu *gpu, const kpti_kineto_launch *launch)
+{
+    const kpt_status status = kpti_array_reach(&gpu->heap, &gpu->launches, &gpu->launch_capacity,
+                                               gpu->launch_count, sizeof *gpu->launches);
+    if (status == KPT_OK) gpu->launches[gpu->launch_count++] = *launch;
+    return status;
+}
+
+void kpti_kineto_gpu_by_time(kpti_kineto_gpu *gpu)
+{
+    sort_launches(gpu, by_time);
+}
+
 void kpti_kineto_gpu_sort(kpti_kineto_gpu *gpu)
 {
     sort_launches(gpu, by_correlation);
@@ -259,18 +272,24 @@ void kpti_kineto_gpu_free(kpti_kineto_gpu *gpu)
     *gpu = (kpti_kineto_gpu){.heap = gpu->heap};
 }
 
+uint32_t kpti_kineto_gpu_stack(const kpti_kineto_gpu *gpu, uint64_t correlation)
+{
+    const kpti_kineto_launch key = {.correlation = correlation};
+    const kpti_kineto_launch *launch =
+        gpu->launch_count
+            ? bsearch(&key, gpu->launches, gpu->launch_count, sizeof key, by_correlation)
+            : NULL;
+    return launch ? launch->stack : 0;
+}
+
 /* --- the copy --------------------------------------------------------------------------------- */
 
 static void put_stack(const kpti_kineto_gpu *gpu, const kpti_kineto_work *work, kpti_out_file *out,
                       const kpti_fragments *stacks)
 {
-    const kpti_kineto_launch key = {.correlation = work->correlation};
-    const kpti_kineto_launch *launch =
-        gpu->launch_count
-            ? bsearch(&key, gpu->launches, gpu->launch_count, sizeof key, by_correlation)
-            : NULL;
+    const uint32_t stack = kpti_kineto_gpu_stack(gpu, work->correlation);
     kpti_fragment text = {NULL, 0, 0};
-    if (launch && launch->stack) text = kpti_fragments_get(stacks, launch->stack, text);
+    if (stack) text = kpti_fragments_get(stacks, stack, text);
     if (!text.size) return;
     if (!work->is_first) kpti_out_put(out, ", ", 2);
     kpti_out_put(out, text.text, text.size);

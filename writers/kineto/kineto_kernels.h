@@ -45,8 +45,16 @@ typedef struct kpti_kineto_gpu {
  * kpti_kineto_gpu_free in any case. The launches are then in time order. */
 int kpti_kineto_gpu_read(kpti_kineto_gpu *gpu, const kpti_kineto_file *file);
 
-/* Sorts the launches by correlation, for kpti_kineto_gpu_copy. */
+/* Adds a launch that is in no file. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. After the last one,
+ * kpti_kineto_gpu_by_time sorts the launches as kpti_kineto_gpu_read does. */
+kpt_status kpti_kineto_gpu_add(kpti_kineto_gpu *gpu, const kpti_kineto_launch *launch);
+void kpti_kineto_gpu_by_time(kpti_kineto_gpu *gpu);
+
+/* Sorts the launches by correlation, for kpti_kineto_gpu_copy and kpti_kineto_gpu_stack. */
 void kpti_kineto_gpu_sort(kpti_kineto_gpu *gpu);
+
+/* Returns the stack of the launch with this correlation, or 0. */
+uint32_t kpti_kineto_gpu_stack(const kpti_kineto_gpu *gpu, uint64_t correlation);
 
 /* Copies the file up to the end of its events, with the texts inserted. The texts are members of an object,
  * without a comma before or after. Returns 0 or an errno. */

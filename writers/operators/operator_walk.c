@@ -163,6 +163,17 @@ uint32_t kpti_operator_walk_link(kpti_operator_walk *w, const kpt_activity *a)
     return a->start_ns == (w->shift ? kpti_shifted(w->shift, ns) : ns) ? f->link : 0;
 }
 
+/* Links A, a node, with its forward operator. */
+static kpt_status add_link(kpti_operator_walk *w, const kpt_activity *a, forward *f)
+{
+    const kpt_status status =
+        kpti_array_reach(&w->heap, &w->links, &w->link_capacity, w->link_count, sizeof *w->links);
+    if (status != KPT_OK) return status;
+    w->links[w->link_count++] = (kpti_forward_link){f->start_ns, a->start_ns, f->thread, a->thread};
+    f->link = w->link_count;
+    return KPT_OK;
+}
+
 /* OUTER is the operator around O; NULL: none. */
 static kpt_status link_backward(kpti_operator_walk *w, const kpt_activity *a, open_operator *o,
                                 open_operator *outer)
@@ -176,13 +187,18 @@ static kpt_status link_backward(kpti_operator_walk *w, const kpt_activity *a, op
         outer->op.is_backward = 1;
         outer->op.forward = o->op.forward;
     }
-    if (!f || f->link) return KPT_OK;
-    status =
-        kpti_array_reach(&w->heap, &w->links, &w->link_capacity, w->link_count, sizeof *w->links);
-    if (status != KPT_OK) return status;
-    w->links[w->link_count++] = (kpti_forward_link){f->start_ns, a->start_ns, f->thread, a->thread};
-    f->link = w->link_count;
-    return KPT_OK;
+    return f && !f->link ? add_link(w, a, f) : KPT_OK;
+}
+
+kpt_status kpti_operator_walk_begin(kpti_operator_walk *w, const kpt_activity *a)
+{
+    forward *f;
+    kpt_status status;
+    if (a->kind != KPT_KIND_OPERATOR || !a->value0) return KPT_OK;
+    if (a->thread >= w->thread_capacity) return KPT_E_INVALID;
+    if (!a->value1) return note_forward(w, &w->threads[a->thread], a, 0);
+    status = find_forward(w, a, &f);
+    return status == KPT_OK && f && !f->link ? add_link(w, a, f) : status;
 }
 
 /* --- launches ----------------------------------------------------------------------------------- */
@@ -209,6 +225,8 @@ static kpt_status find_range(kpti_operator_walk *w, walked_thread *t, uint32_t c
         status = kpti_gpu_launches_add_range(
             &w->launches, kpti_python_stacks_text(&w->stacks, o->op.name), outer, &o->range);
         if (status != KPT_OK) return status;
+        w->launches.ranges[o->range - 1].start_ns = o->op.start_ns;
+        w->launches.ranges[o->range - 1].thread = o->op.thread;
     }
     *out = o->range;
     return KPT_OK;
@@ -236,6 +254,13 @@ uint32_t kpti_operator_walk_claim(kpti_operator_walk *w, const kpt_activity *a)
     if (!w->launches.count || a->thread >= w->thread_capacity) return 0;
     return kpti_gpu_launches_claim(&w->launches, w->threads[a->thread].os_tid, a->start_ns,
                                    a->end_ns, a->id);
+}
+
+void kpti_operator_walk_claim_inner(kpti_operator_walk *w, const kpt_activity *a, uint64_t external)
+{
+    if (!w->launches.count || a->thread >= w->thread_capacity) return;
+    kpti_gpu_launches_claim_inner(&w->launches, w->threads[a->thread].os_tid, a->start_ns,
+                                  a->end_ns, external);
 }
 
 /* --- operators ---------------------------------------------------------------------------------- */
@@ -306,6 +331,18 @@ static kpt_status reach_thread(kpti_operator_walk *w, uint32_t thread)
     return kpti_array_reach(&w->heap, &w->threads, &w->thread_capacity, thread, sizeof *w->threads);
 }
 
+kpt_status kpti_operator_walk_thread(kpti_operator_walk *w, const kpt_thread *thread)
+{
+    const kpt_status status = reach_thread(w, thread->index);
+    walked_thread *t;
+    if (status != KPT_OK) return status;
+    t = &w->threads[thread->index];
+    t->host_number = thread->host_value;
+    t->os_tid = thread->os_tid;
+    t->launch = kpti_gpu_launches_of_thread(&w->launches, t->os_tid, &t->launches_end);
+    return KPT_OK;
+}
+
 static kpt_status take_activity(kpti_operator_walk *w, const kpt_activity *a)
 {
     kpt_status status = reach_thread(w, a->thread);
@@ -335,16 +372,8 @@ kpt_status kpti_operator_walk_batch(void *walk, const kpt_batch *batch)
     for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
         status =
             kpti_python_stacks_name(&w->stacks, kpti_record(batch->names, batch->name_stride, i));
-    for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++) {
-        const kpt_thread *thread = kpti_record(batch->threads, batch->thread_stride, i);
-        status = reach_thread(w, thread->index);
-        if (status == KPT_OK) {
-            walked_thread *t = &w->threads[thread->index];
-            t->host_number = thread->host_value;
-            t->os_tid = thread->os_tid;
-            t->launch = kpti_gpu_launches_of_thread(&w->launches, t->os_tid, &t->launches_end);
-        }
-    }
+    for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++)
+        status = kpti_operator_walk_thread(w, kpti_record(batch->threads, batch->thread_stride, i));
     for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++)
         status = take_activity(w, kpti_record(batch->activities, batch->activity_stride, i));
     return status;

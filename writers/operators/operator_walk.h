@@ -82,6 +82,11 @@ kpt_status kpti_operator_walk_add_gpu(kpti_operator_walk *walk, const kpti_gpu_l
  * for another order, or the failure of a callback. */
 kpt_status kpti_operator_walk_batch(void *walk, const kpt_batch *batch);
 
+/* In place of batches, for a user that needs only the links: takes a thread, and then what begins, in the order of time.
+ * Return as kpti_operator_walk_batch does. */
+kpt_status kpti_operator_walk_thread(kpti_operator_walk *walk, const kpt_thread *thread);
+kpt_status kpti_operator_walk_begin(kpti_operator_walk *walk, const kpt_activity *a);
+
 /* Returns the index of the innermost Python function of STACK that is the user's own (library_file.h), or the innermost
  * one if there is none. STACK is not 0. */
 uint32_t kpti_operator_walk_function(const kpti_operator_walk *walk, uint32_t stack);
@@ -97,6 +102,10 @@ uint32_t kpti_operator_walk_link(kpti_operator_walk *walk, const kpt_activity *a
 /* Gives the launches inside A, an operator of any delivery of the same recording, its id, unless they have one. Operators
  * come before those around them. Returns the number of launches that got the id. */
 uint32_t kpti_operator_walk_claim(kpti_operator_walk *walk, const kpt_activity *a);
+
+/* The same for operators that come after those around them: launches get the id of the last one. */
+void kpti_operator_walk_claim_inner(kpti_operator_walk *walk, const kpt_activity *a,
+                                    uint64_t external);
 
 #ifdef __cplusplus
 }

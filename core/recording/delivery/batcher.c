@@ -100,13 +100,23 @@ static uint32_t find_inputs(void *ctx, const kpti_event *events, uint32_t count)
     return index;
 }
 
+static kpti_replay *replay_with(kpti_batcher *b, uint32_t track, uint64_t first_id,
+                                kpti_parts parts, kpti_inputs_fn inputs)
+{
+    const kpti_replay_options options = {b->parts ? parts : KPTI_PARTS_NONE,
+                                         (b->points & KPTI_RANGES) != 0, inputs, b};
+    return kpti_replay_new(b->env, b->recording, track, first_id, &b->timebase, options);
+}
+
 kpti_replay *kpti_batcher_replay(kpti_batcher *b, uint32_t track, uint64_t first_id,
                                  kpti_parts parts)
 {
-    const kpti_replay_options options = {b->parts ? parts : KPTI_PARTS_NONE,
-                                         (b->points & KPTI_RANGES) != 0,
-                                         b->has_inputs ? find_inputs : NULL, b};
-    return kpti_replay_new(b->env, b->recording, track, first_id, &b->timebase, options);
+    return replay_with(b, track, first_id, parts, b->has_inputs ? find_inputs : NULL);
+}
+
+kpti_replay *kpti_batcher_first_pass(kpti_batcher *b, uint32_t track)
+{
+    return replay_with(b, track, 1, KPTI_PARTS_NUMBERED, NULL);
 }
 
 void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)

@@ -63,9 +63,10 @@ int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job);
 void kpti_batcher_free(kpti_batcher *b);
 
 /* Makes a replay of a track with the delivery's clock; PARTS applies only if the delivery has
- * KPT_DELIVER_PARTS. Returns NULL if there is no memory. */
+ * KPT_DELIVER_PARTS. Returns NULL if there is no memory. A first pass needs no inputs of operators. */
 kpti_replay *kpti_batcher_replay(kpti_batcher *b, uint32_t track, uint64_t first_id,
                                  kpti_parts parts);
+kpti_replay *kpti_batcher_first_pass(kpti_batcher *b, uint32_t track);
 
 /* Sends the current batch to the sink. Returns b->status. */
 kpt_status kpti_batcher_send(kpti_batcher *b);

@@ -27,6 +27,7 @@ void kpti_call_outcomes_free(kpti_call_outcomes *o)
     }
     kpti_free(o->env, o->pages, o->page_count * sizeof *o->pages);
     kpti_free(o->env, o->gcs, o->gc_capacity * sizeof *o->gcs);
+    kpti_free(o->env, o->ranges, o->range_capacity * sizeof *o->ranges);
     memset(o, 0, sizeof *o);
 }
 
@@ -52,6 +53,30 @@ static int add_gc(kpti_call_outcomes *o, const kpt_activity *a)
     return 1;
 }
 
+/* Adds the begin of a range. */
+static int add_range(kpti_call_outcomes *o, const kpt_activity *a)
+{
+    if (!kpti_host_array_reserve(o->env, &o->ranges, &o->range_capacity, o->range_count + 1,
+                                 sizeof *o->ranges))
+        return 0;
+    o->ranges[o->range_count++] = (kpti_range_outcome){a->start_ns, (uint32_t)a->value0, 1};
+    return 1;
+}
+
+/* Sets the end of the range that is open with the number of A. Usually it is the last one. */
+static void end_range(kpti_call_outcomes *o, const kpt_activity *a)
+{
+    for (uint64_t i = o->range_count; i-- > o->first_open;) {
+        kpti_range_outcome *const range = &o->ranges[i];
+        if (!range->is_open || range->number != a->value0) continue;
+        range->is_open = 0;
+        range->end_ns = a->start_ns;
+        break;
+    }
+    while (o->first_open < o->range_count && !o->ranges[o->first_open].is_open)
+        o->first_open++;
+}
+
 _Static_assert((uint32_t)KPT_ACTIVITY_CONTINUED < (uint32_t)KPTI_OUTCOME_DELIVERED,
                "the flags fit into a byte, beside it");
 
@@ -71,16 +96,26 @@ static int add(kpti_call_outcomes *o, const kpti_batcher *b, kpt_activity *a)
     return 1;
 }
 
+/* The same for an activity of any kind. */
+static int add_any(kpti_call_outcomes *o, const kpti_batcher *b, kpt_activity *a)
+{
+    if (a->phase != KPT_PHASE_COMPLETE) return add(o, b, a);
+    if (a->name == b->range_begin_name) return add_range(o, a);
+    end_range(o, a);
+    return 1;
+}
+
 static int add_all(kpti_call_outcomes *o, const kpti_batcher *b, kpti_replay *replay)
 {
+    const unsigned what = KPTI_ENDS | (o->with_ends ? b->points & KPTI_RANGES : 0);
     kpt_activity activities[BLOCK];
     kpti_filled left = KPTI_FILLED_MORE;
     int fine = 1;
     while (fine && left == KPTI_FILLED_MORE) {
         uint32_t count;
-        left = kpti_replay_fill(replay, KPTI_ENDS, activities, BLOCK, &count);
+        left = kpti_replay_fill(replay, what, activities, BLOCK, &count);
         for (uint32_t i = 0; fine && i < count; i++)
-            fine = add(o, b, &activities[i]);
+            fine = add_any(o, b, &activities[i]);
     }
     return fine && left == KPTI_FILLED_ALL;
 }
@@ -100,7 +135,7 @@ int kpti_call_outcomes_prepass(kpti_call_outcomes *o, kpti_batcher *b, uint32_t 
     if (!o->max_calls) return 1;
     o->page_count = pages_for(o->max_calls);
     o->pages = kpti_alloc(o->env, o->page_count * sizeof *o->pages);
-    replay = o->pages ? kpti_batcher_replay(b, track, 1, KPTI_PARTS_NUMBERED) : NULL;
+    replay = o->pages ? kpti_batcher_first_pass(b, track) : NULL;
     if (!replay) return 0;
     fine = add_all(o, b, replay);
     kpti_replay_free(replay);

@@ -1,6 +1,7 @@
 /* call_outcomes.h: the outcome of each call of a thread, by call index: whether it is delivered, with which
  * flags, and when it ends. A first pass computes it for deliveries that need it when a call begins. Memory: one
- * byte per call, nine with ends. In parts (see replay_types.h), each part has its own outcome. */
+ * byte per call, nine with ends, and with ends 16 for each range. In parts (see replay_types.h), each part has its own
+ * outcome. */
 #ifndef KPTI_CORE_RECORDING_DELIVERY_CALL_OUTCOMES_H
 #define KPTI_CORE_RECORDING_DELIVERY_CALL_OUTCOMES_H
 
@@ -14,6 +15,13 @@ typedef struct kpti_gc_counts {
     uint64_t value1;
     uint64_t value2;
 } kpti_gc_counts;
+
+/* The end of a range. */
+typedef struct kpti_range_outcome {
+    int64_t end_ns;
+    uint32_t number; /* that its begin and its end share */
+    uint32_t is_open;
+} kpti_range_outcome;
 
 typedef struct kpti_outcome_page {
     int64_t *ends; /* NULL if ends are not stored */
@@ -31,6 +39,10 @@ typedef struct kpti_call_outcomes {
     kpti_gc_counts *gcs;      /* of the collections in order; only with ends */
     uint64_t gc_count;
     uint64_t gc_capacity;
+    kpti_range_outcome *ranges; /* in the order of their begins; only with ends */
+    uint64_t range_count;
+    uint64_t range_capacity;
+    uint64_t first_open; /* no range before it is open */
 } kpti_call_outcomes;
 
 /* Replays TRACK of the batcher's recording. Returns 0 if there is no memory. The caller must call

@@ -9,6 +9,11 @@ static int grow_ids(kpti_thread_cursor *c)
                                    sizeof *c->ids);
 }
 
+static int by_start(const kpti_thread_cursor *c)
+{
+    return !(c->what & KPTI_ENDS);
+}
+
 /* Completes a call at its begin with the end and the flags from the first pass. */
 static void complete(kpti_thread_cursor *c, const kpt_activity *a, uint32_t outcome)
 {
@@ -25,7 +30,7 @@ static int begins(kpti_thread_cursor *c, kpt_activity *a)
     uint32_t outcome;
     if (!c->with_outcomes) return kpti_batcher_wants(c->b, a->start_ns);
     outcome = kpti_call_outcomes_flags(&c->outcomes, a->id - 1);
-    if (c->what == KPTI_BEGINS) {
+    if (by_start(c)) {
         if (a->name == c->b->gc_name) {
             kpti_assert(c->gcs < c->outcomes.gc_count);
             a->value1 = c->outcomes.gcs[c->gcs].value1;
@@ -34,6 +39,18 @@ static int begins(kpti_thread_cursor *c, kpt_activity *a)
         if (outcome) complete(c, a, outcome);
     }
     return outcome != 0;
+}
+
+/* Completes the begin of a range with its end from the first pass. Returns whether it is delivered; an end is not. */
+static int complete_range(kpti_thread_cursor *c, const kpt_activity *a)
+{
+    int64_t end_ns;
+    if (a->name != c->b->range_begin_name) return 0;
+    kpti_assert(c->ranges < c->outcomes.range_count);
+    end_ns = c->outcomes.ranges[c->ranges++].end_ns;
+    c->end_ns = end_ns > a->start_ns ? end_ns : a->start_ns; /* as in complete() */
+    kpti_batcher_cut(c->b, &c->end_ns, &c->flags);
+    return kpti_batcher_wants(c->b, a->start_ns);
 }
 
 /* Returns whether the cursor's activity is delivered, if not all are. */
@@ -45,7 +62,8 @@ static int choose(kpti_thread_cursor *c, kpt_activity *a)
         c->ids[a->depth] |= KPTI_THREAD_CURSOR_HIDDEN;
         return 0;
     }
-    if (kpti_thread_cursor_is_point(c)) return kpti_batcher_wants(c->b, a->start_ns);
+    if (kpti_thread_cursor_is_point(c))
+        return by_start(c) ? complete_range(c, a) : kpti_batcher_wants(c->b, a->start_ns);
     kpti_batcher_cut(c->b, &c->end_ns, &c->flags);
     c->when_ns = c->end_ns;
     return !(c->ids[a->depth] & KPTI_THREAD_CURSOR_HIDDEN);
@@ -82,9 +100,8 @@ int kpti_thread_cursor_begin(kpti_thread_cursor *c, kpti_batcher *b, uint32_t tr
 {
     c->b = b;
     c->what = what;
-    c->with_outcomes = what == KPTI_BEGINS || b->recording->min_duration_ns > 0;
-    if (c->with_outcomes &&
-        !kpti_call_outcomes_prepass(&c->outcomes, b, track, what == KPTI_BEGINS))
+    c->with_outcomes = by_start(c) || b->recording->min_duration_ns > 0;
+    if (c->with_outcomes && !kpti_call_outcomes_prepass(&c->outcomes, b, track, by_start(c)))
         return 0;
     c->takes_all = !c->with_outcomes && b->end_ns == INT64_MAX;
     c->replay = kpti_batcher_replay(b, track, 1, KPTI_PARTS_NUMBERED);

@@ -31,7 +31,8 @@ typedef struct kpti_thread_cursor {
     kpti_batcher *b;
     kpti_replay *replay;
     kpti_call_outcomes outcomes;
-    uint64_t gcs; /* collections begun so far */
+    uint64_t gcs;    /* collections begun so far */
+    uint64_t ranges; /* the same of ranges */
     kpt_activity block[KPTI_THREAD_CURSOR_BLOCK];
 } kpti_thread_cursor;
 
@@ -51,8 +52,8 @@ static inline void kpti_thread_cursor_set(kpti_thread_cursor *cursor, kpt_activi
     cursor->when_ns = a->end_ns; /* end_ns of a begin is its start */
 }
 
-/* Initialises the cursor, which must be zeroed, for TRACK, and moves it to the first activity. With KPTI_BEGINS
- * alone, each call is one complete activity at its begin. With KPTI_ENDS too, it is a begin and an end. Returns
+/* Initialises the cursor, which must be zeroed, for TRACK, and moves it to the first activity. Without KPTI_ENDS each
+ * call, and each range, is one complete activity at its begin. With KPTI_ENDS it is a begin and an end. Returns
  * 0 if there is no memory. The caller must call kpti_thread_cursor_end in any case. */
 int kpti_thread_cursor_begin(kpti_thread_cursor *cursor, kpti_batcher *b, uint32_t track,
                              unsigned what);

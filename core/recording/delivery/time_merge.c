@@ -79,9 +79,8 @@ static int run(merge *m)
 /* Initialises the cursors, and puts those that have activities on the heap. Returns 0 if there is no memory. */
 static int begin_cursors(merge *m)
 {
-    const unsigned what = m->b->delivery->order == KPT_ORDER_START
-                              ? KPTI_BEGINS
-                              : KPTI_BEGINS | KPTI_ENDS | m->b->points;
+    const unsigned ends = m->b->delivery->order == KPT_ORDER_START ? 0 : KPTI_ENDS;
+    const unsigned what = KPTI_BEGINS | ends | m->b->points;
     for (uint32_t t = 0; t < m->b->recording->track_count; t++) {
         if (!kpti_thread_cursor_begin(&m->cursors[t], m->b, t, what)) return 0;
         if (m->cursors[t].activity) m->heap[m->count++] = &m->cursors[t];

@@ -145,7 +145,7 @@ static int read_text(PyObject *value, const option *o, kpti_start_args *args)
     return 1;
 }
 
-/* Reads another host's capsules (hosts/torch/profiler/py_session_view.cc). */
+/* Reads another host's capsules (hosts/torch/session/py_session_view.cc). */
 static int read_callbacks(PyObject *value, kpti_start_args *args)
 {
     PyObject *host;

@@ -1,6 +1,7 @@
 #include "hosts/standalone/module/py_gpu.h"
 
 #include "hosts/standalone/module/support/py_support.h"
+#include "hosts/standalone/session/session.h"
 #include "hosts/standalone/session/session_export.h"
 #include "writers/gpu/gpu_summary.h"
 
@@ -150,13 +151,28 @@ PyObject *kpti_gpu_call(PyObject *module, PyObject *capsule)
                          (unsigned long long)log->counts.lost_kernels);
 }
 
-const char kpti_gpu_log_doc[] =
-    "gpu_log(trace) -> address of the log of GPUs of a trace that was stopped, which owns it";
+static void free_log(PyObject *lent)
+{
+    Py_XDECREF((PyObject *)PyCapsule_GetContext(lent));
+}
+
+const char kpti_gpu_log_doc[] = "gpu_log(trace) -> a capsule with the GPU activities of the "
+                                "stopped trace, or None if it has none";
 
 PyObject *kpti_gpu_log_call(PyObject *module, PyObject *capsule)
 {
-    const kpti_session *session = kpti_session_of(capsule);
+    kpti_session *session = kpti_session_of(capsule);
+    const kpti_gpu_log *log;
+    PyObject *lent;
     (void)module;
     if (!session) return NULL;
-    return PyLong_FromVoidPtr((void *)(uintptr_t)kpti_session_gpu(session));
+    if (kpti_session_is_recording(session)) {
+        PyErr_SetString(PyExc_RuntimeError, "the trace is running");
+        return NULL;
+    }
+    log = kpti_session_gpu(session);
+    if (!log->events && !log->device_count) return Py_NewRef(Py_None);
+    lent = PyCapsule_New((void *)(uintptr_t)log, KPTI_GPU_LOG_CAPSULE, free_log);
+    if (lent) (void)PyCapsule_SetContext(lent, Py_NewRef(capsule));
+    return lent;
 }

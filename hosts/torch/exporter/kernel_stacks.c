@@ -5,7 +5,6 @@
 #include "core/base/u64_map.h"
 #include "hosts/torch/exporter/torch_names.h"
 #include "writers/annotations/library_file.h"
-#include "writers/gpu/gpu_log.h"
 
 /* The maximum size of a text. A longer one lacks its outermost frames, since it is written for each kernel. */
 enum { MAX_STACK = 16 * 1024 };
@@ -181,7 +180,7 @@ static kpt_status take(void *ctx, const kpt_batch *batch)
 
 static kpt_status deliver(search *s)
 {
-    kpt_status status = kpti_torch_deliver(s->names.recording, take, s);
+    kpt_status status = kpti_torch_deliver(s->names.recording, KPT_ORDER_START, 0, take, s);
     if (status == KPT_OK) answer_before(s, INT64_MAX);
     return status;
 }
@@ -278,17 +277,51 @@ static kpt_status find(kpti_kernel_stacks *stacks, const kpti_torch_recording *r
     return status;
 }
 
+/* The launches are in time order. */
+static void find_or_free(kpti_kernel_stacks *stacks, const kpti_torch_recording *recording)
+{
+    if (stacks->gpu.launch_count && find(stacks, recording) == KPT_OK) {
+        kpti_kineto_gpu_sort(&stacks->gpu);
+        stacks->found = stacks->texts.count != 0;
+    }
+    if (!stacks->found) kpti_kernel_stacks_free(stacks);
+}
+
 void kpti_kernel_stacks_find(kpti_kernel_stacks *stacks, const kpti_torch_recording *recording,
                              const kpti_kineto_file *file)
 {
     kpti_kineto_gpu *gpu = &stacks->gpu;
     if (!file->has_devices) return;
-    if (kpti_kineto_gpu_read(gpu, file) == 0 && gpu->work_count && gpu->launch_count &&
-        find(stacks, recording) == KPT_OK) {
-        kpti_kineto_gpu_sort(gpu);
-        stacks->found = stacks->texts.count != 0;
+    if (kpti_kineto_gpu_read(gpu, file) == 0 && gpu->work_count)
+        find_or_free(stacks, recording);
+    else
+        kpti_kernel_stacks_free(stacks);
+}
+
+void kpti_kernel_stacks_find_in_log(kpti_kernel_stacks *stacks,
+                                    const kpti_torch_recording *recording, const kpti_gpu_log *log)
+{
+    kpti_gpu_cursor cursor = {.log = log};
+    const kpti_gpu_entry *entry;
+    kpt_status status = KPT_OK;
+    while (status == KPT_OK && (entry = kpti_gpu_next(&cursor))) {
+        const kpt_gpu_event *const e = &entry->event;
+        const kpti_kineto_launch launch = {e->start_ns, e->correlation, (uint32_t)e->os_tid, 0};
+        if (kpti_gpu_is_call(e->kind)) status = kpti_kineto_gpu_add(&stacks->gpu, &launch);
     }
-    if (!stacks->found) kpti_kernel_stacks_free(stacks);
+    kpti_kineto_gpu_by_time(&stacks->gpu);
+    if (status == KPT_OK)
+        find_or_free(stacks, recording);
+    else
+        kpti_kernel_stacks_free(stacks);
+}
+
+kpti_fragment kpti_kernel_stacks_text(const kpti_kernel_stacks *stacks, uint64_t correlation)
+{
+    const kpti_fragment none = {NULL, 0, 0};
+    const uint32_t stack =
+        stacks->found && correlation ? kpti_kineto_gpu_stack(&stacks->gpu, correlation) : 0;
+    return stack ? kpti_fragments_get(&stacks->texts, stack, none) : none;
 }
 
 void kpti_kernel_stacks_free(kpti_kernel_stacks *stacks)

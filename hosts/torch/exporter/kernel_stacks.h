@@ -4,7 +4,8 @@
 #ifndef KPTI_TORCH_KERNEL_STACKS_H
 #define KPTI_TORCH_KERNEL_STACKS_H
 
-#include "hosts/torch/profiler/exporter_view.h"
+#include "hosts/torch/session/exporter_view.h"
+#include "writers/gpu/gpu_log.h"
 #include "writers/kineto/kineto_splice.h"
 
 typedef struct kpti_kernel_stacks {
@@ -17,6 +18,13 @@ typedef struct kpti_kernel_stacks {
  * STACKS is initialised with zeroes, and the caller frees it. */
 void kpti_kernel_stacks_find(kpti_kernel_stacks *stacks, const kpti_torch_recording *recording,
                              const kpti_kineto_file *file);
+
+/* The same for the calls of LOG. */
+void kpti_kernel_stacks_find_in_log(kpti_kernel_stacks *stacks,
+                                    const kpti_torch_recording *recording, const kpti_gpu_log *log);
+
+/* Returns the text for the work of a call, or an empty text. */
+kpti_fragment kpti_kernel_stacks_text(const kpti_kernel_stacks *stacks, uint64_t correlation);
 
 void kpti_kernel_stacks_free(kpti_kernel_stacks *stacks);
 

@@ -40,7 +40,7 @@ enum { MAX_STACK = KPTI_CHROME_MAX_MORE - 1024 };
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-static kpt_status take_thread(void *ctx, const kpt_thread *thread)
+kpt_status kpti_torch_calls_thread(void *ctx, const kpt_thread *thread)
 {
     kpti_torch_calls *c = ctx;
     const kpti_torch_recording *r = c->recording;
@@ -126,7 +126,7 @@ static kpt_status take_collection(kpti_torch_calls *c, track_state *l, const kpt
     return push(l, a->depth, (kpti_fragment){"Python GC", sizeof "Python GC" - 1, 0});
 }
 
-static kpt_status take_call(void *ctx, const kpt_activity *a)
+kpt_status kpti_torch_calls_call(void *ctx, const kpt_activity *a)
 {
     kpti_torch_calls *c = ctx;
     kpt_activity adopted;
@@ -158,12 +158,29 @@ static kpt_status take_call(void *ctx, const kpt_activity *a)
 static kpt_status take(void *ctx, const kpt_batch *batch)
 {
     kpti_torch_calls *c = ctx;
-    const kpt_status status = kpti_torch_take(&c->names, batch, take_thread, take_call, c);
+    const kpt_status status =
+        kpti_torch_take(&c->names, batch, kpti_torch_calls_thread, kpti_torch_calls_call, c);
     return status == KPT_OK && kpti_out_error(c->events->out) ? KPT_E_IO : status;
 }
 
-static void free_tables(kpti_torch_calls *c)
+kpt_status kpti_torch_calls_name(kpti_torch_calls *c, const kpt_name *name)
 {
+    return kpti_torch_names_take(&c->names, name);
+}
+
+kpti_fragment kpti_torch_calls_shown(const kpti_torch_calls *c, uint32_t name)
+{
+    return kpti_fragments_get(&c->names.names, name, kpti_chrome_no_name);
+}
+
+kpti_fragment kpti_torch_calls_place(const kpti_torch_calls *c, uint32_t thread)
+{
+    return kpti_fragments_get(&c->threads, thread, kpti_chrome_no_thread);
+}
+
+void kpti_torch_calls_free(kpti_torch_calls *c)
+{
+    if (!c) return;
     for (uint32_t i = 0; i < c->track_state_count; i++) {
         free(c->track_states[i].open);
         free(c->track_states[i].text);
@@ -172,23 +189,37 @@ static void free_tables(kpti_torch_calls *c)
     free(c->more);
     kpti_torch_names_free(&c->names);
     kpti_fragments_free(&c->threads);
+    free(c);
+}
+
+kpt_status kpti_torch_calls_open(const kpti_torch_recording *recording, uint32_t flags,
+                                 kpti_chrome_events *events, kpti_torch_calls **out)
+{
+    kpti_torch_calls *const c = calloc(1, sizeof *c);
+    *out = NULL;
+    if (!c) return KPT_E_MEMORY;
+    c->recording = recording;
+    c->events = events;
+    c->flags = flags;
+    c->torch_has = kpti_torch_has(recording, flags);
+    c->more = malloc(KPTI_CHROME_MAX_MORE);
+    if (kpti_torch_names_open(&c->names, recording) == KPT_OK && c->more) {
+        *out = c;
+        return KPT_OK;
+    }
+    kpti_torch_calls_free(c);
+    return KPT_E_MEMORY;
 }
 
 kpt_status kpti_torch_calls_write(const kpti_torch_recording *recording, uint32_t flags,
                                   kpti_chrome_events *events, uint64_t *count)
 {
-    kpti_torch_calls calls;
-    kpt_status status;
-    memset(&calls, 0, sizeof calls);
-    calls.recording = recording;
-    calls.events = events;
-    calls.flags = flags;
-    calls.torch_has = kpti_torch_has(recording, flags);
-    calls.more = malloc(KPTI_CHROME_MAX_MORE);
-    status = kpti_torch_names_open(&calls.names, recording);
-    if (!calls.more) status = KPT_E_MEMORY;
-    if (status == KPT_OK) status = kpti_torch_deliver(recording, take, &calls);
-    *count = calls.count;
-    free_tables(&calls);
+    kpti_torch_calls *calls;
+    kpt_status status = kpti_torch_calls_open(recording, flags, events, &calls);
+    if (status == KPT_OK) {
+        status = kpti_torch_deliver(recording, KPT_ORDER_START, 0, take, calls);
+        *count = calls->count;
+    }
+    kpti_torch_calls_free(calls);
     return status;
 }

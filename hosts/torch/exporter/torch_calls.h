@@ -3,7 +3,7 @@
 #ifndef KPTI_TORCH_CALLS_H
 #define KPTI_TORCH_CALLS_H
 
-#include "hosts/torch/profiler/exporter_view.h"
+#include "hosts/torch/session/exporter_view.h"
 #include "writers/chrome/chrome_events.h"
 
 enum {
@@ -18,11 +18,28 @@ static inline uint32_t kpti_torch_has(const kpti_torch_recording *recording, uin
     return flags & KPTI_CALLS_OF_LIST ? recording->listed : recording->handed;
 }
 
-typedef struct kpti_torch_calls kpti_torch_calls;
-
 /* Writes the recording's calls as events. Returns KPT_OK, KPT_E_MEMORY, KPT_E_IO (EVENTS' file has the errno),
  * or the status of the tracer. *COUNT receives the number of events. */
 kpt_status kpti_torch_calls_write(const kpti_torch_recording *recording, uint32_t flags,
                                   kpti_chrome_events *events, uint64_t *count);
+
+/* --- for a delivery that has more than calls ---------------------------------------------------- */
+
+typedef struct kpti_torch_calls kpti_torch_calls;
+
+/* Returns KPT_OK and sets *OUT, which the caller frees, or returns KPT_E_MEMORY. */
+kpt_status kpti_torch_calls_open(const kpti_torch_recording *recording, uint32_t flags,
+                                 kpti_chrome_events *events, kpti_torch_calls **out);
+void kpti_torch_calls_free(kpti_torch_calls *calls);
+
+/* Take a record of a batch. They return KPT_OK, or a failure. */
+kpt_status kpti_torch_calls_name(kpti_torch_calls *calls, const kpt_name *name);
+kpt_status kpti_torch_calls_thread(void *calls, const kpt_thread *thread);
+/* Writes the call A, unless it is not part of the trace. The ids of A are those of the file. */
+kpt_status kpti_torch_calls_call(void *calls, const kpt_activity *a);
+
+/* Returns the name NAME, escaped, or the thread THREAD in the form that kpti_chrome_put needs. */
+kpti_fragment kpti_torch_calls_shown(const kpti_torch_calls *calls, uint32_t name);
+kpti_fragment kpti_torch_calls_place(const kpti_torch_calls *calls, uint32_t thread);
 
 #endif

@@ -142,13 +142,13 @@ kpti_torch_shown kpti_torch_show(kpti_torch_names *n, const kpt_thread *thread,
 
 /* --- the calls of a recording ----------------------------------------------------------------- */
 
-kpt_status kpti_torch_deliver(const kpti_torch_recording *recording, kpt_batch_fn sink,
-                              void *sink_ctx)
+kpt_status kpti_torch_deliver(const kpti_torch_recording *recording, uint32_t order, uint32_t flags,
+                              kpt_batch_fn sink, void *sink_ctx)
 {
     kpt_delivery delivery;
     KPT_INIT(&delivery);
-    delivery.order = KPT_ORDER_START;
-    delivery.flags = KPT_DELIVER_PARTS;
+    delivery.order = order;
+    delivery.flags = KPT_DELIVER_PARTS | flags;
     delivery.end_ns = recording->end_ns;
     delivery.convert = recording->convert;
     delivery.convert_ctx = recording->convert_ctx;

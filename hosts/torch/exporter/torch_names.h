@@ -4,7 +4,7 @@
 #define KPTI_TORCH_NAMES_H
 
 #include "core/base/batch_records.h"
-#include "hosts/torch/profiler/exporter_view.h"
+#include "hosts/torch/session/exporter_view.h"
 #include "writers/chrome/chrome_events.h"
 
 typedef struct kpti_torch_names {
@@ -55,9 +55,9 @@ kpti_fragment kpti_torch_name_at(kpti_torch_names *names, uint32_t index, uint32
 
 /* --- the calls of a recording ----------------------------------------------------------------- */
 
-/* Delivers all calls to SINK, by start time. */
-kpt_status kpti_torch_deliver(const kpti_torch_recording *recording, kpt_batch_fn sink,
-                              void *sink_ctx);
+/* Delivers all calls, with their parts, to SINK. ORDER is KPT_ORDER_*, FLAGS further KPT_DELIVER_*. */
+kpt_status kpti_torch_deliver(const kpti_torch_recording *recording, uint32_t order, uint32_t flags,
+                              kpt_batch_fn sink, void *sink_ctx);
 
 typedef kpt_status (*kpti_torch_take_thread_fn)(void *ctx, const kpt_thread *thread);
 typedef kpt_status (*kpti_torch_take_call_fn)(void *ctx, const kpt_activity *call);

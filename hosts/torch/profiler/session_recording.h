@@ -9,7 +9,7 @@
 
 #include "hosts/torch/common/plugin_client.h"
 #include "hosts/torch/common/torch_clock.h"
-#include "hosts/torch/profiler/session_view.h"
+#include "hosts/torch/session/session_view.h"
 
 namespace kpytrace
 {

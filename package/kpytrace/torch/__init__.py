@@ -95,7 +95,7 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
         shim.install(*settings_of(torch, "full" if is_native else mode, bool(threads)))
         _results.keep_recordings(torch, shim)
         _export.install(torch, kernel_stacks)
-        _set_native(is_native, bool(threads))
+        _set_native(is_native, bool(threads), bool(kernel_stacks))
         _no_tracebacks = _install_unwinder(torch, shim, tracebacks)
         _set_memory_factory(torch, shim, memory)
         if execution_trace:
@@ -116,12 +116,12 @@ def tracebacks() -> Optional[str]:
     return _no_tracebacks
 
 
-def _set_native(is_native: bool, threads: bool) -> None:
+def _set_native(is_native: bool, threads: bool = True, kernel_stacks: bool = True) -> None:
     """Makes later profiles native, or not."""
     if is_native:
         from ._native import seam
 
-        seam.install(threads)
+        seam.install(threads, kernel_stacks)
     elif f"{__name__}._native.seam" in sys.modules:
         from ._native import seam
 
@@ -208,7 +208,7 @@ def uninstall() -> str:
         _set_memory_factory(torch, shim, False)
         shim.uninstall_unwinder()
         _no_tracebacks = "kpytrace is not installed in torch"
-        _set_native(False, False)  # its functions are on top of those of _export
+        _set_native(False)  # its functions are on top of those of _export
         _export.uninstall(torch)
         _observer.stop_serving()
         _mode = None

@@ -18,6 +18,8 @@ from _thread import RLock
 
 from . import _export_files as files
 from . import _fast
+from ._activities import TraceActivity, read_events
+from ._native.result import NativeResult
 from ._results import (count_calls_once, hand_over, keep_recording, kept_results, may_have_gpu,
                        recording_of, stop_keeping, verbose_of, when_unused)
 
@@ -85,6 +87,8 @@ def _export_trace(original: Any, save: Any) -> Any:
     """Wraps torch.profiler.profile.export_chrome_trace, to write .gz faster."""
     def export_chrome_trace(self: Any, path: str, *more: Any, **options: Any) -> Any:
         result = getattr(self.profiler, "kineto_results", None)
+        if isinstance(result, NativeResult):
+            return result.save(path)
         # Its other arguments differ between releases of torch, and so do the profilers of GPUs that add to the
         # file afterwards. With any of these torch does all the work, and calls our save().
         if any((*more, *options.values())) or result is None or not path.endswith(".gz") or \
@@ -110,6 +114,8 @@ def _export_in_python(original: Any, activities: Any) -> Any:
         def export(to: str) -> None:
             original(Torchs(kineto_results), to, *more, **options)
 
+        if isinstance(kineto_results, NativeResult):
+            return kineto_results.save(path, *more, **options)
         gzip = path.endswith(".gz")
         if gzip or files.is_stream(path):
             _write_by_way(kineto_results, path, gzip, export)
@@ -163,51 +169,7 @@ def _read_events(result: Any, base_ns: int, of_list: bool) -> list[Any]:
         path = os.path.join(folder, "events.json")
         with _lock:
             _exporter.write_list(recording, path, base_ns, of_list, verbose_of(result))
-        with open(path, encoding="utf-8") as file:
-            # Microseconds with three decimals. Without the point, they are nanoseconds.
-            found = json.load(file, parse_float=lambda text: int(text.replace(".", "")))
-    return found[1:]
-
-
-class TraceActivity:
-    """A call, with the methods of torch._C._autograd._ITraceActivity."""
-
-    __slots__ = ("_event",)
-
-    def __init__(self, event: dict[str, Any]) -> None:
-        self._event = event
-
-    def name(self) -> str:
-        return self._event["name"]
-
-    def type(self) -> str:
-        return self._event["cat"]
-
-    def timestamp(self) -> int:
-        return self._event["ts"]
-
-    def duration(self) -> int:
-        return self._event["dur"]
-
-    def device_id(self) -> int:
-        return self._event["pid"]
-
-    def resource_id(self) -> int:
-        return self._event["tid"]
-
-    def metadata_json(self) -> str:
-        return json.dumps(self._event["args"])[1:-1]
-
-    def correlation_id(self) -> int:
-        return 0
-
-    linked_correlation_id = flow_id = flow_type = correlation_id
-
-    def flow_start(self) -> bool:
-        return False
-
-    def linked_activity(self) -> None:
-        return None
+        return read_events(path)[1:]
 
 
 def _trace_activities(original: Any) -> Any:
@@ -215,7 +177,7 @@ def _trace_activities(original: Any) -> Any:
         found = list(original(self))
         added = [TraceActivity(event) for event in _events(self, 0, False)]
         for activity in added:  # torch's own activities come first
-            activity._event["args"]["Ev Idx"] += len(found)
+            activity.move_by(len(found))
         return found + added
     return trace_activities
 

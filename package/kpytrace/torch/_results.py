@@ -133,7 +133,7 @@ def count_calls_once(events: list[Any]) -> list[Any]:
 
 
 def recording_of(result: Any) -> Optional[object]:
-    """Returns the capsule "kpytrace.recording" (hosts/torch/profiler/exporter_view.h) of a _ProfilerResult, or
+    """Returns the capsule "kpytrace.recording" (hosts/torch/session/exporter_view.h) of a _ProfilerResult, or
     None."""
     return _recordings.get(result, (None,))[0]
 

@@ -50,8 +50,7 @@ static void deliver(deliver_fn fn, void *ctx, wish w, check *c)
     delivery.order = c->order;
     if (c->order != KPT_ORDER_START) delivery.flags = KPT_DELIVER_POINTS;
     if (w.parts) delivery.flags |= KPT_DELIVER_PARTS;
-    if (w.texts) delivery.flags |= KPT_DELIVER_INPUTS;
-    if (w.texts && c->order != KPT_ORDER_START) delivery.flags |= KPT_DELIVER_RANGES;
+    if (w.texts) delivery.flags |= KPT_DELIVER_INPUTS | KPT_DELIVER_RANGES;
     delivery.convert = w.convert;
     delivery.end_ns = c->end_ns = w.end_ns;
     delivery.batch_size = c->batch_size = w.batch_size;
@@ -72,8 +71,7 @@ void deliver_in_all_orders(deliver_fn fn, void *ctx, wish w, uint32_t names, uin
         deliver(fn, ctx, w, &checks[order]);
     }
     check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_TIME]);
-    if (!w.texts) /* ranges, which that order does not have, cut calls */
-        check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_START]);
+    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_START]);
     check_same_points(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_TIME]);
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
         check_free(&checks[order]);

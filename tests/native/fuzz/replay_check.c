@@ -45,10 +45,13 @@ void check_free(check *c)
 /* A range has no id, and its begin has a text as its name. */
 static void check_range(const check *c, const kpt_activity *a)
 {
-    require(c->texts && c->order != KPT_ORDER_START, "a range that was asked for", a);
+    const int is_whole = c->order == KPT_ORDER_START && a->kind == KPT_KIND_RANGE_BEGIN;
+    require(c->texts, "a range that was asked for", a);
+    require(c->order != KPT_ORDER_START || is_whole, "by start, no end of a range", a);
     require(a->name < c->name_count && c->names[a->name], "the name of a range has come", a);
     require(a->thread < c->thread_count && c->threads[a->thread], "its thread has come", a);
-    require(!a->id && a->phase == KPT_PHASE_COMPLETE && a->start_ns == a->end_ns, "no call", a);
+    require(!a->id && a->phase == KPT_PHASE_COMPLETE, "no call", a);
+    require(a->start_ns == a->end_ns || (is_whole && a->start_ns < a->end_ns), "its times", a);
     require(!c->end_ns || a->end_ns <= c->end_ns, "no range after the delivery", a);
 }
 

@@ -338,8 +338,33 @@ class Ranges(OperatorCase):
         tracer.stop()
         kinds = {a.kind for a in tracer.deliver().activities}
         self.assertFalse(kinds & {KIND_RANGE_BEGIN, KIND_RANGE_END})
-        with self.assertRaises(abi_host.Failed):
-            tracer.deliver(order=abi_host.ORDER_START, flags=DELIVER_RANGES)
+
+    def test_by_start_they_are_whole(self):
+        """Also if they cross each other, share a name, or are open at the end."""
+        tracer = self.start()
+        first, second = (tracer.begin_operator(text=text) for text in (b"crossed", b"same"))
+        tracer.end_operator(first)
+        third = tracer.begin_operator(text=b"same")
+        tracer.end_operator(second)
+        tracer.end_operator(third)
+        tracer.begin_operator(text=b"open")
+        tracer.stop()
+        flags = DELIVER_RANGES | DELIVER_PARTS
+        ends, begins = {}, []
+        for a in tracer.deliver(order=abi_host.ORDER_TIME, flags=flags).activities:
+            if a.kind == KIND_RANGE_BEGIN:
+                begins.append(a)
+                ends[id(a)] = None
+            elif a.kind == KIND_RANGE_END:
+                begin = next(b for b in reversed(begins) if b.value0 == a.value0 and ends[id(b)] is None)
+                ends[id(begin)] = a.start_ns
+        delivery = tracer.deliver(order=abi_host.ORDER_START, flags=flags)
+        whole = [a for a in delivery.activities if a.kind == KIND_RANGE_BEGIN]
+        self.assertEqual([(a.start_ns, a.end_ns) for a in whole], [(b.start_ns, ends[id(b)]) for b in begins])
+        self.assertEqual(len(whole), 4)
+        self.assertFalse([a for a in delivery.activities if a.kind == KIND_RANGE_END])
+        starts = [a.start_ns for a in delivery.activities]
+        self.assertEqual(starts, sorted(starts))
 
 
 if __name__ == "__main__":

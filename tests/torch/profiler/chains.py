@@ -61,7 +61,7 @@ def in_tree(prof):
 
 def chains(prof):
     found = {"file": in_file(prof, sys.argv[3] + ".trace")}
-    if KIND != "fast":
+    if KIND not in ("fast", "native"):
         found["tree"] = in_tree(prof)
     return found
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import fetched
 
 CHAINS = str(pathlib.Path(__file__).with_name("chains.py"))
-KINDS = ("stock", "full", "all", "fast")
+KINDS = ("stock", "full", "all", "fast", "native")
 LIGHTNING = ("pytorch-lightning==2.5.6", "lightning-utilities==0.15.3", "torchmetrics==1.8.2", "fsspec==2025.10.0",
              "tqdm", "packaging", "pyyaml", "typing_extensions", "numpy")
 TRANSFORMERS = ("transformers==4.57.6", "accelerate==1.11.0", "huggingface_hub==0.36.2", "tokenizers==0.22.2",

@@ -3,13 +3,6 @@
 
 /* --- [memory] --------------------------------------------------------------------------------- */
 
-static int compare_times(const void *left, const void *right)
-{
-    const kpti_event_memory *const a = left;
-    const kpti_event_memory *const b = right;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
-}
-
 /* Returns the thread with torch's NUMBER, which is added if no call was recorded on it. */
 static kpt_status thread_of(kpti_event_table *t, uint64_t number, uint32_t *index)
 {
@@ -22,40 +15,43 @@ static kpt_status thread_of(kpti_event_table *t, uint64_t number, uint32_t *inde
     return KPT_OK;
 }
 
-static kpt_status make_instant(kpti_event_table *t, uint32_t record, uint32_t name, kpti_event *out)
+static kpt_status make_instant(kpti_event_table *t, uint32_t record, const uint32_t names[2],
+                               kpti_event *out)
 {
-    const kpti_event_memory *const memory = &t->memory[record];
+    const kpti_torch_memory *const memory = &t->memory[record];
     memset(out, 0, sizeof *out);
-    out->start_ns = out->end_ns = memory->time_ns;
+    out->start_ns = out->end_ns = memory->at_ns;
     out->kind = KPTI_EVENT_MEMORY;
-    out->name = name;
+    out->name = names[(memory->flags & KPTI_TORCH_OUT_OF_MEMORY) != 0];
     out->more = record;
-    return thread_of(t, memory->thread, &out->thread);
+    return thread_of(t, memory->tid, &out->thread);
 }
 
-kpt_status kpti_event_table_add_memory(kpti_event_table *table, const kpti_event_memory *memory,
-                                       uint32_t count)
+kpt_status kpti_event_table_add_memory(kpti_event_table *table, const kpti_torch_memory *memory,
+                                       uint64_t reports)
 {
     const uint32_t calls = table->count;
+    const uint32_t count = (uint32_t)reports;
     uint32_t left = calls;
-    uint32_t name;
+    uint32_t names[2];
     if (!count) return KPT_OK;
-    name = kpti_event_names_text(&table->names, kpt_str_of("[memory]"));
-    if (!name ||
+    if (reports > UINT32_MAX - calls) return KPT_E_LIMIT;
+    names[0] = kpti_event_names_text(&table->names, kpt_str_of("[memory]"));
+    names[1] = kpti_event_names_text(&table->names, kpt_str_of("[OutOfMemory]"));
+    if (!names[0] || !names[1] ||
         kpti_array_reach(&table->heap, &table->memory, &table->memory_capacity, count - 1,
                          sizeof *memory) != KPT_OK ||
         kpti_array_reach(&table->heap, &table->events, &table->capacity, calls + count - 1,
                          sizeof *table->events) != KPT_OK)
         return KPT_E_MEMORY;
     memcpy(table->memory, memory, count * sizeof *memory);
-    qsort(table->memory, count, sizeof *memory, compare_times);
     table->memory_count = count;
     table->count += count;
     for (uint32_t to = table->count, record = count; record > 0;) { /* from the end */
         kpti_event *const events = table->events;
-        if (left && events[left - 1].start_ns > table->memory[record - 1].time_ns)
+        if (left && events[left - 1].start_ns > table->memory[record - 1].at_ns)
             events[--to] = events[--left];
-        else if (make_instant(table, --record, name, &events[--to]) != KPT_OK)
+        else if (make_instant(table, --record, names, &events[--to]) != KPT_OK)
             return KPT_E_MEMORY;
     }
     return KPT_OK;

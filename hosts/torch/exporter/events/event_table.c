@@ -362,8 +362,7 @@ static void free_walk(walk *w)
 }
 
 kpt_status kpti_event_table_make(kpti_event_table *table, const kpti_torch_recording *recording,
-                                 const kpti_gpu_log *gpu, const kpti_event_memory *memory,
-                                 uint32_t memory_count)
+                                 const kpti_gpu_log *gpu)
 {
     walk w;
     kpt_status status;
@@ -371,7 +370,8 @@ kpt_status kpti_event_table_make(kpti_event_table *table, const kpti_torch_recor
     w.table = table;
     status = kpti_torch_names_open(&w.names, recording);
     if (status == KPT_OK) status = deliver(&w);
-    if (status == KPT_OK) status = kpti_event_table_add_memory(table, memory, memory_count);
+    if (status == KPT_OK)
+        status = kpti_event_table_add_memory(table, recording->memory, recording->memory_count);
     if (status == KPT_OK) status = kpti_event_table_link(table);
     table->cpu_count = table->count;
     if (status == KPT_OK && gpu) status = kpti_event_table_add_gpu(table, gpu);

@@ -9,7 +9,7 @@
 
 #include "core/base/u64_map.h"
 #include "hosts/torch/exporter/events/event_names.h"
-#include "hosts/torch/profiler/exporter_view.h"
+#include "hosts/torch/session/exporter_view.h"
 #include "writers/gpu/gpu_log.h"
 
 typedef enum kpti_event_kind {
@@ -57,15 +57,6 @@ typedef struct kpti_event_stack {
     uint32_t name;
 } kpti_event_stack;
 
-/* An allocation, or a release with a negative number of bytes. */
-typedef struct kpti_event_memory {
-    int64_t time_ns;
-    uint64_t thread; /* torch's number */
-    int64_t bytes;
-    int32_t device_type; /* torch's number */
-    int32_t device;
-} kpti_event_memory;
-
 /* What an event of the GPU has more. */
 typedef struct kpti_event_gpu {
     uint64_t correlation; /* CUPTI's; of an annotation, its id */
@@ -93,7 +84,7 @@ typedef struct kpti_event_table {
     uint32_t input_capacity;
     uint32_t input_count;
     kpti_event_names names;
-    kpti_event_memory *memory; /* a copy, sorted by time */
+    kpti_torch_memory *memory; /* a copy, sorted by time */
     uint32_t memory_capacity;
     uint32_t memory_count;
     kpti_event_gpu *gpu;
@@ -104,16 +95,15 @@ typedef struct kpti_event_table {
 /* Fills TABLE, which is zeroed, from RECORDING, and from GPU unless it is NULL. Returns KPT_OK, KPT_E_MEMORY,
  * KPT_E_LIMIT, or the status of the tracer. The caller frees TABLE in any case. */
 kpt_status kpti_event_table_make(kpti_event_table *table, const kpti_torch_recording *recording,
-                                 const kpti_gpu_log *gpu, const kpti_event_memory *memory,
-                                 uint32_t memory_count);
+                                 const kpti_gpu_log *gpu);
 void kpti_event_table_free(kpti_event_table *table);
 
 /* Appends a zeroed event and returns it, or NULL if there is no memory. */
 kpti_event *kpti_event_table_add(kpti_event_table *table);
 
-/* Merges [memory] instants with the events. Before links and GPU events are added. */
-kpt_status kpti_event_table_add_memory(kpti_event_table *table, const kpti_event_memory *memory,
-                                       uint32_t count);
+/* Merges the reports of memory, which are sorted by time, with the events. Before links and GPU events are added. */
+kpt_status kpti_event_table_add_memory(kpti_event_table *table, const kpti_torch_memory *memory,
+                                       uint64_t reports);
 
 /* Numbers the links between forward operators and nodes of autograd, as torch does. */
 kpt_status kpti_event_table_link(kpti_event_table *table);

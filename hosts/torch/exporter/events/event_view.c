@@ -30,6 +30,18 @@ static int is_device_memory(int32_t type)
     return type == CUDA || type == HIP || type == XPU || type == PRIVATEUSE1;
 }
 
+/* What could not be allocated belongs to no event. */
+static int is_out_of_memory(const kpti_event_table *t, uint32_t record)
+{
+    return (t->memory[record].flags & KPTI_TORCH_OUT_OF_MEMORY) != 0;
+}
+
+static void add_bytes(const kpti_torch_memory *memory, totals *sum)
+{
+    if (is_cpu_memory(memory->device_type)) sum->cpu += memory->size;
+    if (is_device_memory(memory->device_type)) sum->device += memory->size;
+}
+
 static kpt_status sum_memory(maker *m)
 {
     const kpti_event_table *const t = m->view->table;
@@ -37,10 +49,8 @@ static kpt_status sum_memory(maker *m)
     m->starts = calloc((size_t)t->memory_count + 1, sizeof *m->starts);
     if (!m->before || !m->starts) return KPT_E_MEMORY;
     for (uint32_t i = 0; i < t->memory_count; i++) {
-        const kpti_event_memory *const one = &t->memory[i];
         m->before[i + 1] = m->before[i];
-        if (is_cpu_memory(one->device_type)) m->before[i + 1].cpu += one->bytes;
-        if (is_device_memory(one->device_type)) m->before[i + 1].device += one->bytes;
+        if (!is_out_of_memory(t, i)) add_bytes(&t->memory[i], &m->before[i + 1]);
     }
     return KPT_OK;
 }
@@ -52,7 +62,7 @@ static uint32_t first_memory(const kpti_event_table *t, int64_t time_ns, int is_
     uint32_t high = t->memory_count;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        const int64_t at = t->memory[middle].time_ns;
+        const int64_t at = t->memory[middle].at_ns;
         if (at < time_ns || (is_after && at == time_ns))
             low = middle + 1;
         else
@@ -126,12 +136,16 @@ static kpt_status add_lone_memory(maker *m)
         m->starts[i] = around += m->starts[i];
     for (uint32_t i = 0; t->memory_count && i < t->cpu_count; i++) {
         const kpti_event *const event = &t->events[i];
+        totals bytes = {0, 0};
         kpti_row *row;
-        if (event->kind != KPTI_EVENT_MEMORY || m->starts[event->more]) continue;
+        if (event->kind != KPTI_EVENT_MEMORY ||
+            (m->starts[event->more] && !is_out_of_memory(t, event->more)))
+            continue;
         row = add_row(m->view, i, ++m->max_id);
         if (!row) return KPT_E_MEMORY;
-        row->cpu_bytes = m->before[event->more + 1].cpu - m->before[event->more].cpu;
-        row->device_bytes = m->before[event->more + 1].device - m->before[event->more].device;
+        add_bytes(&t->memory[event->more], &bytes);
+        row->cpu_bytes = bytes.cpu;
+        row->device_bytes = bytes.device;
     }
     return KPT_OK;
 }

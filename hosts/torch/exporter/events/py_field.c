@@ -20,7 +20,7 @@ static const kpti_event_gpu *gpu_of(const kpti_event_table *t, const kpti_event 
     return event->kind >= KPTI_EVENT_GPU_CALL ? &t->gpu[event->more] : NULL;
 }
 
-static const kpti_event_memory *memory_of(const kpti_event_table *t, const kpti_event *event)
+static const kpti_torch_memory *memory_of(const kpti_event_table *t, const kpti_event *event)
 {
     return event->kind == KPTI_EVENT_MEMORY ? &t->memory[event->more] : NULL;
 }
@@ -57,7 +57,7 @@ static const kpti_event_thread *thread_of(const kpti_event_table *t, const kpti_
 
 static PyObject *device_type(kpti_py_table *p, const kpti_event *event)
 {
-    const kpti_event_memory *const memory = memory_of(&p->table, event);
+    const kpti_torch_memory *const memory = memory_of(&p->table, event);
     if (memory && memory->device_type)
         return PyObject_CallFunction(p->device_type, "i", (int)memory->device_type);
     return Py_NewRef(kpti_event_is_on_device(event) ? p->cuda : p->cpu);
@@ -65,8 +65,8 @@ static PyObject *device_type(kpti_py_table *p, const kpti_event *event)
 
 static PyObject *device_index(const kpti_py_table *p, const kpti_event *event)
 {
-    const kpti_event_memory *const memory = memory_of(&p->table, event);
-    if (memory) return signed_number(memory->device);
+    const kpti_torch_memory *const memory = memory_of(&p->table, event);
+    if (memory) return signed_number(memory->device_index);
     if (!kpti_event_is_on_device(event)) return signed_number(p->pid);
     return signed_number((int32_t)gpu_of(&p->table, event)->device);
 }
@@ -146,7 +146,7 @@ static PyObject *stack(const kpti_py_table *p, const kpti_event *event)
 PyObject *kpti_py_field(kpti_py_table *p, const kpti_event *event, kpti_event_field field)
 {
     const kpti_event_table *const t = &p->table;
-    const kpti_event_memory *memory;
+    const kpti_torch_memory *memory;
     switch (field) {
     case KPTI_FIELD_name:
         return Py_NewRef(PyList_GetItem(p->names, (Py_ssize_t)event->name));
@@ -210,7 +210,7 @@ PyObject *kpti_py_field(kpti_py_table *p, const kpti_event *event, kpti_event_fi
         return number(flops(p, event));
     case KPTI_FIELD_nbytes:
         memory = memory_of(t, event);
-        return signed_number(memory ? memory->bytes : 0);
+        return signed_number(memory ? memory->size : 0);
     case KPTI_FIELD_flow_id:
         return number(event->flow);
     case KPTI_FIELD_flow_type:

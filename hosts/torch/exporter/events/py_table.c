@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "hosts/torch/exporter/py_recording.h"
+#include "hosts/torch/exporter/py_exporter.h"
 
 /* --- an event --------------------------------------------------------------------------------- */
 
@@ -85,13 +85,11 @@ static void hide(kpti_event_table *t, int shows)
     }
 }
 
-static int fill(kpti_py_table *p, const kpti_torch_recording *recording, const kpti_gpu_log *gpu,
-                const char *memory, Py_ssize_t memory_bytes)
+static int fill(kpti_py_table *p, const kpti_torch_recording *recording, const kpti_gpu_log *gpu)
 {
-    const uint32_t count = (uint32_t)((size_t)memory_bytes / sizeof(kpti_event_memory));
     kpt_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = kpti_event_table_make(&p->table, recording, gpu, (const void *)memory, count);
+    status = kpti_event_table_make(&p->table, recording, gpu);
     if (status == KPT_OK) hide(&p->table, p->shows);
     Py_END_ALLOW_THREADS;
     if (status == KPT_E_MEMORY) PyErr_NoMemory();
@@ -104,24 +102,25 @@ static int fill(kpti_py_table *p, const kpti_torch_recording *recording, const k
            (p->cuda = PyObject_GetAttrString(p->device_type, "CUDA"));
 }
 
-PyDoc_STRVAR(table_doc, "EventTable(recording, address of the log of GPUs or 0, memory, what the "
-                        "profile asked for, torch's DeviceType)\n\nThe events of a recording. "
-                        "memory has the records of kpti_event_memory.");
+PyDoc_STRVAR(table_doc, "EventTable(recording, GPU log or None, what the profile asked for, "
+                        "torch's DeviceType)\n\nThe events of a recording.");
 static PyObject *new_table(PyTypeObject *type, PyObject *args, PyObject *options)
 {
     PyObject *capsule;
     PyObject *device_type;
-    unsigned long long log;
-    const char *memory;
-    Py_ssize_t memory_bytes;
+    PyObject *log;
+    const kpti_gpu_log *gpu;
     int shows;
     const kpti_torch_recording *recording;
     kpti_py_table *p;
     (void)options;
-    if (!PyArg_ParseTuple(args, "OKy#iO", &capsule, &log, &memory, &memory_bytes, &shows,
-                          &device_type) ||
-        !kpti_recording_of(capsule, &recording))
+    if (!PyArg_ParseTuple(args, "OOiO", &capsule, &log, &shows, &device_type) ||
+        !kpti_recording_of(capsule, &recording) || !kpti_gpu_log_of(log, &gpu))
         return NULL;
+    if (!recording) {
+        PyErr_SetString(PyExc_TypeError, "there is no recording");
+        return NULL;
+    }
     p = (kpti_py_table *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (!p) return NULL;
     p->shows = shows;
@@ -131,8 +130,7 @@ static PyObject *new_table(PyTypeObject *type, PyObject *args, PyObject *options
         Py_DECREF((PyObject *)p);
         return NULL;
     }
-    if (fill(p, recording, (const kpti_gpu_log *)(uintptr_t)log, memory, memory_bytes))
-        return (PyObject *)p;
+    if (fill(p, recording, gpu)) return (PyObject *)p;
     Py_DECREF((PyObject *)p);
     return NULL;
 }

@@ -5,26 +5,7 @@
 #include <Python.h>
 
 #include "hosts/torch/exporter/events/py_table.h"
-#include "hosts/torch/exporter/exporter.h"
-#include "hosts/torch/exporter/py_recording.h"
-
-/* Sets the exception for a failure. The paths are Python's own objects. */
-static PyObject *raise_error(kpt_status status, const kpti_export_result *result, PyObject *source,
-                             PyObject *target)
-{
-    PyObject *error;
-    if (!result->os_error) {
-        if (status == KPT_E_MEMORY) return PyErr_NoMemory();
-        PyErr_SetString(PyExc_RuntimeError, result->text);
-        return NULL;
-    }
-    error = PyObject_CallFunction(PyExc_OSError, "isO", result->os_error,
-                                  result->text[0] ? result->text : strerror(result->os_error),
-                                  result->of_target ? target : source);
-    if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_XDECREF(error);
-    return NULL;
-}
+#include "hosts/torch/exporter/py_exporter.h"
 
 PyDoc_STRVAR(
     trace_doc,
@@ -54,7 +35,7 @@ static PyObject *write_trace(PyObject *module, PyObject *args)
         Py_BEGIN_ALLOW_THREADS;
         status = kpti_export_trace(recording, source, target, flags, &result);
         Py_END_ALLOW_THREADS;
-        if (status != KPT_OK) (void)raise_error(status, &result, names[0], names[1]);
+        if (status != KPT_OK) (void)kpti_raise_export(status, &result, names[0], names[1]);
     }
     Py_XDECREF(paths[0]);
     Py_XDECREF(paths[1]);
@@ -86,13 +67,14 @@ static PyObject *write_list(PyObject *module, PyObject *args)
     status = kpti_export_list(recording, target, base_ns, flags, &result);
     Py_END_ALLOW_THREADS;
     Py_DECREF(path);
-    if (status != KPT_OK) return raise_error(status, &result, name, name);
+    if (status != KPT_OK) return kpti_raise_export(status, &result, name, name);
     return PyLong_FromUnsignedLongLong(result.calls);
 }
 
 static PyMethodDef methods[] = {
     {"write_trace", write_trace, METH_VARARGS, trace_doc},
     {"write_list", write_list, METH_VARARGS, list_doc},
+    {"write_native", kpti_write_native, METH_VARARGS, kpti_write_native_doc},
     {NULL, NULL, 0, NULL},
 };
 

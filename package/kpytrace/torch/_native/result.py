@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 
 from ..._api import native
+from . import file
 from .tables import Tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from .._activities import TraceActivity
     from .config import Request
 
 
@@ -18,24 +20,31 @@ class NativeResult:
     """A recording, and what its profile asked for."""
 
     def __init__(self, request: Request, handle: Any, recording: Any, metadata: dict[str, str], begin_ns: int,
-                 end_ns: int) -> None:
+                 end_ns: int, has_kernel_stacks: bool) -> None:
         self.request = request
         # The recording uses the tracer of the handle, so it is freed before.
         self.recording, self.handle = recording, handle
         self.metadata = metadata
         self.begin_ns, self.end_ns = begin_ns, end_ns
-        # Allocations and releases: records of kpti_event_memory (event_table.h).
-        self.memory_records = b""
+        self.has_kernel_stacks = has_kernel_stacks
         self._tables: Optional[Tables] = None
+
+    def save(self, path: str, metadata: Optional[dict[str, str]] = None) -> None:
+        """Writes the trace that Kineto would write to PATH, any number of times. Compresses it if the name ends in
+        .gz. METADATA, values in JSON by key, is added to the head."""
+        file.save(self, path, metadata)
+
+    def trace_activities(self) -> list[TraceActivity]:
+        """Returns the events of the file, in its order."""
+        return file.trace_activities(self)
 
     def trace_start_ns(self) -> int:
         """Returns the time from which torch's tables count."""
         return self.begin_ns
 
-    def gpu_log(self) -> int:
-        """Returns the address of the log of GPUs, which belongs to the handle."""
-        address: int = native.standalone.gpu_log(self.handle)
-        return address
+    def gpu_log(self) -> Any:
+        """Returns a capsule with the log of GPUs, or None if there is none."""
+        return native.standalone.gpu_log(self.handle)
 
     def tables(self) -> Tables:
         """Returns the events of the recording, which are read when they are first needed."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _lock = RLock()
 _shim: Any = None
 _settings: tuple[Any, ...] = ()
+_has_kernel_stacks = True
 _is_default = False  # all profiles are native
 _wanted: set[int] = set()  # threads in which a kpytrace.torch.profile begins now
 _prepared: Optional[NativeSession] = None
@@ -48,10 +49,11 @@ def load(threads: Optional[bool] = None) -> None:
         _patch(torch)
 
 
-def install(threads: bool) -> None:
-    """Makes all later profiles native."""
-    global _is_default
+def install(threads: bool, has_kernel_stacks: bool) -> None:
+    """Makes all later profiles native. THREADS as in load(); HAS_KERNEL_STACKS: files have stacks of kernels."""
+    global _is_default, _has_kernel_stacks
     load(threads)
+    _has_kernel_stacks = has_kernel_stacks
     _is_default = True
 
 
@@ -81,7 +83,7 @@ def _take(config: Any, activities: Iterable[Any], filters: Any) -> Optional[Nati
         return None
     why = request.why_not_native(set(activities), filters)
     if why is None:
-        return NativeSession(request, set(activities), _shim, _settings)
+        return NativeSession(request, set(activities), _shim, _settings, _has_kernel_stacks)
     if why not in _printed:
         _printed.add(why)
         print_message(f"kpytrace: a profile is recorded by Kineto, because {why}")

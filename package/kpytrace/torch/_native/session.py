@@ -23,7 +23,8 @@ _GPU_ON, _GPU_OFF = 1, 2
 class NativeSession:
     """A profile that records, or is prepared to. One thread at a time calls it."""
 
-    def __init__(self, request: Request, activities: set[Any], shim: Any, settings: tuple[Any, ...]) -> None:
+    def __init__(self, request: Request, activities: set[Any], shim: Any, settings: tuple[Any, ...],
+                 has_kernel_stacks: bool) -> None:
         names = {str(activity).rpartition(".")[2] for activity in activities}
         self.request = request
         self.has_gpu = "CUDA" in names
@@ -31,6 +32,7 @@ class NativeSession:
         self.metadata: dict[str, str] = {}
         self._shim = shim
         self._settings = settings
+        self._has_kernel_stacks = has_kernel_stacks
         self._host: Any = None
         self._handle: Any = None
         self._tracer = 0
@@ -73,7 +75,8 @@ class NativeSession:
         self._shim.end_memory(self._host)
         native.standalone.stop(self._handle)
         recording = self._shim.view_recording(self._host, self._functions, self._tracer, end_ns)
-        return NativeResult(self.request, self._handle, recording, self.metadata, self._begin_ns, end_ns)
+        return NativeResult(self.request, self._handle, recording, self.metadata, self._begin_ns, end_ns,
+                            self._has_kernel_stacks)
 
     def forget(self) -> None:
         """In the child of a fork, where the recording has ended."""

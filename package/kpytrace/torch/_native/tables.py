@@ -32,7 +32,7 @@ class Tables:
             shows |= _STACKS
         self._util, self._device_type = util, profiler.DeviceType
         self._base_ns = result.trace_start_ns()
-        self.events = _exporter.EventTable(result.recording, result.gpu_log(), result.memory_records, shows,
+        self.events = _exporter.EventTable(result.recording, result.gpu_log(), shows,
                                            self._device_type)
         self._names: Optional[tuple[list[str], list[str], bytes, bytes]] = None
         self._shapes: Optional[bytes] = None

@@ -1,9 +1,9 @@
-#include "hosts/torch/profiler/open_calls.h"
+#include "hosts/torch/session/open_calls.h"
 
 #include <algorithm>
 #include <string_view>
 
-#include "hosts/torch/profiler/thread_numbers.h"
+#include "hosts/torch/session/thread_numbers.h"
 
 namespace kpytrace
 {

@@ -1,4 +1,4 @@
-#include "hosts/torch/profiler/thread_numbers.h"
+#include "hosts/torch/session/thread_numbers.h"
 
 #include <ATen/record_function.h>
 #include <unistd.h>

@@ -1,13 +1,13 @@
 // py_session_view.h: the functions of the shim's Python module for profiles that kpytrace records without Kineto: the
 // callbacks for the host that makes the tracer, and the view of its recording for the exporter.
-#ifndef KPTI_HOSTS_TORCH_PROFILER_PY_SESSION_VIEW_H
-#define KPTI_HOSTS_TORCH_PROFILER_PY_SESSION_VIEW_H
+#ifndef KPTI_HOSTS_TORCH_SESSION_PY_SESSION_VIEW_H
+#define KPTI_HOSTS_TORCH_SESSION_PY_SESSION_VIEW_H
 
 #include <Python.h>
 
 #include <memory>
 
-#include "hosts/torch/profiler/session_settings.h"
+#include "hosts/torch/session/session_settings.h"
 
 namespace kpytrace
 {

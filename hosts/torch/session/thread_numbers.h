@@ -1,7 +1,7 @@
 // thread_numbers.h: the threads of a recording as torch identifies them: torch's own number, the process and
 // thread that Kineto writes, and the interpreter's order at the start ("Python thread").
-#ifndef KPTI_HOSTS_TORCH_PROFILER_THREAD_NUMBERS_H
-#define KPTI_HOSTS_TORCH_PROFILER_THREAD_NUMBERS_H
+#ifndef KPTI_HOSTS_TORCH_SESSION_THREAD_NUMBERS_H
+#define KPTI_HOSTS_TORCH_SESSION_THREAD_NUMBERS_H
 
 #include <Python.h>
 #include <torch/csrc/profiler/collection.h>

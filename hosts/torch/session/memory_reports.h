@@ -1,13 +1,13 @@
 // memory_reports.h: the memory that torch reports to its profiler, for a profile that Kineto does not record. torch finds
 // the receiver in a slot of each thread, which it copies to the threads that work for it, such as autograd's. The object
 // in the slot is a state of a profiler that emits only marks, so torch's own functions leave it alone.
-#ifndef KPTI_HOSTS_TORCH_PROFILER_MEMORY_REPORTS_H
-#define KPTI_HOSTS_TORCH_PROFILER_MEMORY_REPORTS_H
+#ifndef KPTI_HOSTS_TORCH_SESSION_MEMORY_REPORTS_H
+#define KPTI_HOSTS_TORCH_SESSION_MEMORY_REPORTS_H
 
 #include <memory>
 #include <vector>
 
-#include "hosts/torch/profiler/exporter_view.h"
+#include "hosts/torch/session/exporter_view.h"
 
 namespace kpytrace
 {

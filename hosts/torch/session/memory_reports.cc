@@ -1,4 +1,4 @@
-#include "hosts/torch/profiler/memory_reports.h"
+#include "hosts/torch/session/memory_reports.h"
 
 #include <ATen/record_function.h>
 #include <c10/util/ApproximateClock.h>

@@ -2,19 +2,19 @@
 // optimizers whose calls are watched, the lines of calls that were running at the start, and the prefixes that it
 // removes from the names of files. Any host of the process may make the session's tracer, with the callbacks and the
 // watched code objects of this view.
-#ifndef KPTI_HOSTS_TORCH_PROFILER_SESSION_VIEW_H
-#define KPTI_HOSTS_TORCH_PROFILER_SESSION_VIEW_H
+#ifndef KPTI_HOSTS_TORCH_SESSION_SESSION_VIEW_H
+#define KPTI_HOSTS_TORCH_SESSION_SESSION_VIEW_H
 
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "hosts/torch/profiler/exporter_view.h"
-#include "hosts/torch/profiler/open_calls.h"
-#include "hosts/torch/profiler/session_settings.h"
-#include "hosts/torch/profiler/thread_numbers.h"
-#include "hosts/torch/profiler/watched_objects.h"
+#include "hosts/torch/session/exporter_view.h"
+#include "hosts/torch/session/open_calls.h"
+#include "hosts/torch/session/session_settings.h"
+#include "hosts/torch/session/thread_numbers.h"
+#include "hosts/torch/session/watched_objects.h"
 
 namespace kpytrace
 {

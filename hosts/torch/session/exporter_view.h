@@ -1,7 +1,7 @@
 /* exporter_view.h: the recording of one profiler session, which the shim lends to the exporter in a PyCapsule
  * of this name. All pointers live as long as the capsule. Plain C. */
-#ifndef KPTI_HOSTS_TORCH_PROFILER_EXPORTER_VIEW_H
-#define KPTI_HOSTS_TORCH_PROFILER_EXPORTER_VIEW_H
+#ifndef KPTI_HOSTS_TORCH_SESSION_EXPORTER_VIEW_H
+#define KPTI_HOSTS_TORCH_SESSION_EXPORTER_VIEW_H
 
 #include "abi/kpt.h"
 

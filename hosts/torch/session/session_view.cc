@@ -1,4 +1,4 @@
-#include "hosts/torch/profiler/session_view.h"
+#include "hosts/torch/session/session_view.h"
 
 #include <c10/util/ApproximateClock.h>
 

@@ -1,4 +1,4 @@
-#include "hosts/torch/profiler/module_snapshot.h"
+#include "hosts/torch/session/module_snapshot.h"
 
 // torch's classes Tensor and Parameter. Compiling the header that declares them takes as long as compiling
 // everything else.

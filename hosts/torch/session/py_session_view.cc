@@ -1,10 +1,10 @@
 #define PY_SSIZE_T_CLEAN
-#include "hosts/torch/profiler/py_session_view.h"
+#include "hosts/torch/session/py_session_view.h"
 
 #include <optional>
 
-#include "hosts/torch/profiler/memory_reports.h"
-#include "hosts/torch/profiler/session_view.h"
+#include "hosts/torch/session/memory_reports.h"
+#include "hosts/torch/session/session_view.h"
 
 namespace kpytrace
 {

@@ -2,8 +2,8 @@
 // Holds weak references while it records, so that an object at a reused address is distinguished from the
 // previous one, and keeps no object alive. An answer is a number that is recorded with a call: an index from 1,
 // or 0 for none.
-#ifndef KPTI_HOSTS_TORCH_PROFILER_WATCHED_OBJECTS_H
-#define KPTI_HOSTS_TORCH_PROFILER_WATCHED_OBJECTS_H
+#ifndef KPTI_HOSTS_TORCH_SESSION_WATCHED_OBJECTS_H
+#define KPTI_HOSTS_TORCH_SESSION_WATCHED_OBJECTS_H
 
 #include <Python.h>
 #include <torch/csrc/profiler/collection.h>

@@ -1,8 +1,8 @@
-#include "hosts/torch/profiler/watched_objects.h"
+#include "hosts/torch/session/watched_objects.h"
 
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
-#include "hosts/torch/profiler/module_snapshot.h"
+#include "hosts/torch/session/module_snapshot.h"
 
 namespace kpytrace
 {

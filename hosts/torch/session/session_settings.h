@@ -1,6 +1,6 @@
 // session_settings.h: the arguments of install().
-#ifndef KPTI_HOSTS_TORCH_PROFILER_SESSION_SETTINGS_H
-#define KPTI_HOSTS_TORCH_PROFILER_SESSION_SETTINGS_H
+#ifndef KPTI_HOSTS_TORCH_SESSION_SESSION_SETTINGS_H
+#define KPTI_HOSTS_TORCH_SESSION_SESSION_SETTINGS_H
 
 #include <Python.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "hosts/torch/profiler/watched_objects.h"
+#include "hosts/torch/session/watched_objects.h"
 
 namespace kpytrace
 {

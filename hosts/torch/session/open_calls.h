@@ -1,7 +1,7 @@
 // open_calls.h: the lines of the Python calls that were running when the recording began. The tracer delivers
 // these calls too, but with the line at which it first recorded them.
-#ifndef KPTI_HOSTS_TORCH_PROFILER_OPEN_CALLS_H
-#define KPTI_HOSTS_TORCH_PROFILER_OPEN_CALLS_H
+#ifndef KPTI_HOSTS_TORCH_SESSION_OPEN_CALLS_H
+#define KPTI_HOSTS_TORCH_SESSION_OPEN_CALLS_H
 
 #include <Python.h>
 
