@@ -37,10 +37,10 @@ print(json.dumps([recorded.counts(prof)["aten::ones"], recorded.calls(prof, "mar
 # Each goes to Kineto, with one line for each reason.
 NOT_NATIVE = START + """
 from torch._C._profiler import _ExperimentalConfig
-for options in ({"experimental_config": _ExperimentalConfig(verbose=True)}, {"with_modules": True},
+for options in ({"experimental_config": _ExperimentalConfig(adjust_profiler_step=True)}, {"with_modules": True},
                 {"activities": [{ProfilerActivity.CPU: ["CPU_OP"]}]},
                 {"record_shapes": True, "profile_memory": True, "with_stack": True},
-                {"experimental_config": _ExperimentalConfig(verbose=True)}):
+                {"experimental_config": _ExperimentalConfig(adjust_profiler_step=True)}):
     with profile(**{"activities": CPU, **options}) as prof:
         marker()
     assert not recorded.is_native(prof), options
@@ -263,7 +263,7 @@ class Native(unittest.TestCase):
         self.assertEqual(reply.value, True)
         lines = [line for line in reply.stderr.splitlines() if line.startswith("kpytrace: a profile is recorded by")]
         self.assertEqual([line.rpartition(", because ")[2] for line in lines],
-                         ["experimental_config has verbose", "with_modules=True was given",
+                         ["experimental_config has adjust_profiler_step", "with_modules=True was given",
                           "it has filters of activities", "record_shapes, profile_memory and with_stack together are "
                           "those of torch's memory profile"])
 
