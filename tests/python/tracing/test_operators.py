@@ -4,6 +4,7 @@ import ctypes
 import unittest
 
 import support
+import host_case
 from host_case import abi_host
 from abi_host import DELIVER_PARTS, DELIVER_RANGES, KIND_OPERATOR, KIND_RANGE_BEGIN, KIND_RANGE_END
 from operator_case import NATIVE, OperatorCase
@@ -317,6 +318,21 @@ class Ranges(OperatorCase):
         texts = texts[texts.index("+outer"):texts.index("-outer") + 1]
         self.assertEqual(texts, ["+outer", "+enter", "-enter", "<größe", "+enter", "-enter", "+inner", "-inner",
                                  "+leave", "-leave", "größe>", "-outer"])
+
+    def test_what_is_known_of_a_range(self):
+        """Its scope, whether it is asynchronous, and its number."""
+        tracer = self.start()
+        known = [(abi_host.SCOPE_FUNCTION, 0, 0), (abi_host.SCOPE_USER, 0, 5), (abi_host.SCOPE_USER, 1, 0),
+                 (abi_host.SCOPE_BACKWARD, 1, 2**64 - 1)]
+        for scope, flags, record_id in known:
+            tracer.end_operator(tracer.begin_operator(text=b"range", scope=scope, flags=flags, record_id=record_id))
+        tracer.stop()
+        for order in abi_host.ORDER_THREAD, abi_host.ORDER_TIME, abi_host.ORDER_START:
+            with self.subTest(order=order):
+                delivery = tracer.deliver(order=order, flags=DELIVER_RANGES)
+                begins = [a for a in delivery.activities if a.kind == KIND_RANGE_BEGIN]
+                self.assertEqual([(a.value1 & 255, a.value1 >> 8, a.value2) for a in begins], known)
+                self.assertEqual([delivery.names[a.name].scope for a in begins], [scope for scope, _, _ in known])
 
     def test_a_range_that_is_open_at_the_end(self):
         tracer = self.start()
