@@ -59,15 +59,16 @@ static PyObject *start_with(const char *plugin, const kpti_start_args *args)
     if (!capsule) return NULL;
     Py_XINCREF(args->callbacks);
     (void)PyCapsule_SetContext(capsule, args->callbacks);
-    result = Py_BuildValue("OzzO", capsule, kpti_session_noop_reason(session),
-                           kpti_session_gpu_reason(session),
-                           kpti_session_records_gpu(session) ? Py_True : Py_False);
+    result = Py_BuildValue("OzzI", capsule, kpti_session_noop_reason(session),
+                           kpti_session_gpu_reason(session), kpti_session_recorded_gpu(session));
     Py_DECREF(capsule);
     return result;
 }
 
-PyDoc_STRVAR(start_doc, "start(plugin, options) -> (trace, reason why nothing is recorded or None, "
-                        "reason why GPUs are not recorded or None, whether they are)");
+PyDoc_STRVAR(
+    start_doc,
+    "start(plugin, options) -> (trace, reason why nothing is recorded or None, "
+    "reason why GPUs are not recorded or None, how they are: 0 not, 1, 3 nearly all calls)");
 static PyObject *start(PyObject *module, PyObject *args)
 {
     PyObject *plugin;

@@ -147,9 +147,9 @@ kpt_status kpti_session_steps(kpti_session *s, const kpti_session_watch *watch,
 
 /* --- GPUs ------------------------------------------------------------------------------------- */
 
-int kpti_session_records_gpu(const kpti_session *session)
+uint32_t kpti_session_recorded_gpu(const kpti_session *session)
 {
-    return session->gpu.tracer.ops != NULL;
+    return session->gpu.tracer.ops ? session->gpu.recorded : 0;
 }
 
 const char *kpti_session_gpu_reason(const kpti_session *session)

@@ -56,7 +56,10 @@ kpt_status kpti_session_with_gpu(kpti_session *session, kpti_session_gpu_fn use,
 /* Returns the reason why no GPU activity is recorded, or NULL if it is recorded or was not requested. After
  * stop the reason may be different, since CUDA may be initialised late. */
 const char *kpti_session_gpu_reason(const kpti_session *session);
-int kpti_session_records_gpu(const kpti_session *session);
+
+/* Returns KPTI_GPU_ON or KPTI_GPU_CALLS, or 0 if no GPU activity is recorded. It differs from the user's choice if
+ * the plugin is older. */
+uint32_t kpti_session_recorded_gpu(const kpti_session *session);
 
 /* Returns the GPU log: the number of kernels, the devices, and the dropped events. The log of a stream has no
  * events, since they are in the file; while the session runs, the log is incomplete. It belongs to the session.

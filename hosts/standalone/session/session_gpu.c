@@ -56,6 +56,7 @@ static kpt_status make_tracer(kpti_gpu *gpu, const kpt_plugin_info *info, uint32
         args.flags = 0;
         status = maker.make(info->self, &args, &gpu->tracer);
     }
+    gpu->recorded = args.flags & KPT_GPU_FEWER_CALLS ? KPTI_GPU_ON : KPTI_GPU_CALLS;
     if (status != KPT_OK) {
         gpu->tracer.ops = NULL;
         say_why(gpu, status, info->last_error, info->self);

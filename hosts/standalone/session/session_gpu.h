@@ -24,6 +24,7 @@ enum {
 typedef struct kpti_gpu {
     kpt_tracebacks tracebacks; /* ops is NULL if stacks can't be gathered */
     kpt_gpu_tracer tracer;     /* ops is NULL if nothing is recorded */
+    uint32_t recorded;         /* KPTI_GPU_ON or KPTI_GPU_CALLS; undefined if ops is NULL */
     int stopped;
     kpti_gpu_log log;
     kpti_u64_map stacks; /* from the number of a traceback to its node + 1 */

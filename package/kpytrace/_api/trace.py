@@ -63,7 +63,7 @@ class Trace:
         self._is_whole = False  # it records the program from its start to its end, and other traces nest in it
         self._noop: Optional[str] = None
         self._no_gpu: Optional[str] = None
-        self._has_gpu = False
+        self._gpu = 0  # how GPUs are recorded, as in the options
         self._pid = 0
         self._began = 0.0
         self._ended: Optional[float] = None
@@ -144,8 +144,8 @@ class Trace:
             self._began = time.perf_counter()
             _traces.borrow(self)
             # From here on calls are recorded, so our own calls are kept to a minimum.
-            self._handle, self._noop, self._no_gpu, self._has_gpu = native.standalone.start(plugin, options)
-        if self._ring or self._noop or self._no_gpu or self._operators or self._has_gpu:
+            self._handle, self._noop, self._no_gpu, self._gpu = native.standalone.start(plugin, options)
+        if self._ring or self._noop or self._no_gpu or self._operators or self._gpu:
             try:
                 self._begun()
             except BaseException:
@@ -167,11 +167,14 @@ class Trace:
     def _begun(self) -> None:
         if self._operators and not self._noop:
             self._operators.start(self._handle)
-        if self._has_gpu:
+        if self._gpu:
+            from .options import GPU_CALLS
             from ..torch._profiler_notice import ProfilerNotice
 
             self._notice = ProfilerNotice(self._is_quiet)
             self._notice.start(self._handle)
+            if self._gpu == GPU_CALLS != self._options.get("gpu"):  # by a plugin before 1.2
+                self._describe_again()
         if self._ring and self._output:
             from . import flight_recorder
 
@@ -303,7 +306,7 @@ class Trace:
         from .._processes import process_info
         from .options import GPU_CALLS, GPU_OFF
 
-        gpu = self._options.get("gpu", 0)
+        gpu = self._gpu or self._options.get("gpu", 0)
         calls = {GPU_OFF: b"", GPU_CALLS: b"gpu_calls=all\n"}.get(gpu, b"gpu_calls=work\n")  # type: ignore
         if self._no_gpu:
             calls = b"no_gpu=" + self._no_gpu.replace("\n", " ").encode("utf-8", "replace") + b"\n"

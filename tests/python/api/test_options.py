@@ -140,10 +140,10 @@ class TheCSide(Case):
                   if name not in ("include", "exclude", "on_full", "stream", "torch", "dump_on")}
         values.update(on_full="ring", filters=(("exclude", "module", b"x"),), info=b"a=b\n",
                       dump=os.fsencode(self.path), dump_signal=0, **_options._dump_on("step>3x,hang=60s"))
-        handle, noop, no_gpu, has_gpu = _standalone.start(SAMPLE, values)
+        handle, noop, no_gpu, recorded_gpu = _standalone.start(SAMPLE, values)
         self.assertIsNone(noop)
         self.assertIsNone(no_gpu)
-        self.assertIs(has_gpu, False)
+        self.assertEqual(recorded_gpu, 1)
         _standalone.close(handle)
 
     def test_it_refuses_what_it_does_not_know(self):

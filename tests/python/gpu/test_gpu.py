@@ -365,7 +365,9 @@ class Top(GpuCase):
         t = kpytrace.start(None, gpu=True)
         t.stop()
         t.write(self.kpt)
-        self.assertIn("13, 3 dropped, 2 kernels lost", self.command("info", self.kpt))
+        text = self.command("info", self.kpt)
+        self.assertIn("13, 3 dropped, 2 kernels lost", text)
+        self.assertIn("gpu calls:    nearly all", text)
 
     def test_what_is_not_a_choice(self):
         with self.assertRaisesRegex(ValueError, 'gpu must be True, False or "calls"'):
