@@ -1,5 +1,5 @@
-"""Programs in trouble, recorded with torch's operators: what raises, and what ends or disturbs the program. A callback of
-its own counts the operators; the file has all of them, or says how many are missing."""
+"""Programs in trouble, recorded with torch's operators: what raises, what compiles, and what ends or disturbs the program.
+A callback of its own counts the operators; the file has all of them, or says how many are missing."""
 
 import collections
 import json
@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
@@ -16,19 +15,23 @@ import support
 import torch
 from kpytrace.torch import _compile, _environment
 
+LONG = bool(os.environ.get("KPYTRACE_TEST_LONG"))
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEAD = """
 import light, ctypes, os, signal, sys, threading, time
 import torch
 torch.set_num_threads(1)
 counter = ctypes.CDLL(os.environ["COUNTER"])
-counter.counter_end.restype = ctypes.c_uint64
-counter.counter_begin()
+counter.counter_begin_names()
 def fails(function):
     try:
         function()
     except Exception as error:
         return type(error).__name__
+"""
+TAIL = """
+counter.counter_end()
+counter.counter_write_names(os.environ["COUNTS"].encode())
 """
 RAISES = """
 class Backward(torch.autograd.Function):
@@ -104,6 +107,65 @@ for _ in range(3):
     thread.join()
     other()
 """
+COMPILED = """
+def function(x):
+    return (x.sin() * 2 + x.cos()).square().sum()
+compiled = torch.compile(function, backend=os.environ["BACKEND"])
+for size in 3, 3, 5:
+    compiled(torch.ones(size, requires_grad=True)).backward()
+"""
+SIGNALS = """
+def work():
+    y = torch.ones(8)
+    while not ended.is_set():
+        y.add(1)
+def dump(path):
+    for number in range(100):
+        torch.ones(2).mul(number)
+    os.kill(os.getpid(), signal.SIGUSR2)
+    while not os.path.exists(path):
+        time.sleep(0.01)
+ended = threading.Event()
+thread = threading.Thread(target=work)
+thread.start()
+opened = torch.profiler.record_function("open")
+opened.__enter__()
+try:
+    dump(os.environ["FIRST"])
+    opened.__exit__(None, None, None)
+    dump(os.environ["SECOND"])
+finally:
+    ended.set()
+    thread.join()
+"""
+# Each way to end, the status of its process, and the output in quick runs: to end torch takes most of a second.
+ENDINGS = {"end": (0, "whole.json"), "exit": (3, "stream.kpt"), "raise": (1, "ring.kpt"), "stop": (4, "whole.json")}
+# Forks a process for each file, as the import of torch takes longer than all the rest.
+FORKS = """
+import light, os, sys
+import torch
+torch.set_num_threads(1)
+for path in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        break
+    print(os.path.basename(path), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+import kpytrace
+kind, form = os.path.basename(path).split("_")
+kpytrace.start(path, torch=True, **({"ring": "100MB"} if form.startswith("ring") else {}))
+torch.profiler.record_function("open").__enter__()
+for number in range(100):
+    torch.ones(2).mul(number)
+if kind == "exit":
+    sys.exit(3)
+if kind == "raise":
+    raise ValueError
+if kind == "stop":
+    kpytrace.stop()
+    os._exit(4)
+"""
 
 
 class Trouble(unittest.TestCase):
@@ -117,18 +179,28 @@ class Trouble(unittest.TestCase):
                                         cls.counter), check=True)
 
     def run_program(self, text, name, *options, status=0, **variables):
-        """Returns the output's path, what the program printed, and how many operators it began."""
-        program, out = (os.path.join(self.folder, file) for file in ("program.py", name))
+        """Returns the output's path, what the program printed, and how often it began each operator."""
+        program, out, counts = (os.path.join(self.folder, file) for file in ("program.py", name, name + ".counts"))
         with open(program, "w", encoding="utf-8") as file:
-            file.write(HEAD + textwrap.dedent(text) + 'print("began", counter.counter_end())\n')
+            file.write(HEAD + text + TAIL)
         reply = support.python("-m", "kpytrace", "run", "--torch", "--include", program, *options, "-o", out, program,
-                               COUNTER=self.counter, **variables)
+                               COUNTER=self.counter, COUNTS=counts, **variables)
         self.assertEqual(reply.returncode, status, reply.stderr)
-        began = re.search(r"^began (\d+)$", reply.stdout, re.M)
-        return out, reply, int(began[1]) if began else None
+        if status:
+            return out, reply, None
+        with open(counts, encoding="utf-8") as file:
+            began = (line.rstrip("\n").split(" ", 1) for line in file)
+            return out, reply, collections.Counter({name: int(count) for count, name in began})
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
 
     def calls(self, path):
         """Returns how often each operator and annotation was called, by `top --ops`."""
+        if path.endswith(".json"):
+            with open(path, encoding="utf-8") as file:
+                return collections.Counter(e["name"] for e in json.load(file)["traceEvents"]
+                                           if e["ph"] == "X" and e["cat"] in ("cpu_op", "user_annotation"))
         reply = support.python("-m", "kpytrace", "top", "--ops", "--json", "-n", "0", path)
         self.assertEqual(reply.returncode, 0, reply.stderr)
         return collections.Counter({row["name"]: row["calls"] for row in json.loads(reply.stdout)})
@@ -140,7 +212,7 @@ class Trouble(unittest.TestCase):
                 path, reply, began = self.run_program(RAISES, name, *options, KPYTRACE_TEST_LONG="1")  # all of torch
                 self.assertIn("['ValueError', 'KeyError', 'OSError', 'IndexError', 'RuntimeError', 'RuntimeError', "
                               "'_LinAlgError']", reply.stdout)
-                self.assertEqual(sum(self.calls(path).values()), began)
+                self.assertEqual(self.calls(path), began)
         out = os.path.join(self.folder, "out.json")
         reply = support.python("-m", "kpytrace", "convert", "-q", path, out)
         self.assertEqual(reply.returncode, 0, reply.stderr)
@@ -155,11 +227,7 @@ class Trouble(unittest.TestCase):
         for name, options in (("term.kpt", ()), ("term.json", ()), ("term_ring.kpt", ("--ring", "10s"))):
             with self.subTest(name):
                 path, _, _ = self.run_program(ENDS, name, *options, status=-15)
-                if name.endswith(".json"):
-                    with open(path, encoding="utf-8") as file:
-                        found = collections.Counter(e["name"] for e in json.load(file)["traceEvents"] if e["ph"] == "X")
-                else:
-                    found = self.calls(path)
+                found = self.calls(path)
                 self.assertEqual((found["aten::mul"], found["open"]), (200, 1))
                 self.assertGreater(found["aten::add"], 0)
 
@@ -170,12 +238,43 @@ class Trouble(unittest.TestCase):
         self.assertTrue(lost, reply.stderr)
         kept = self.calls(path)["aten::ones"]
         self.assertGreater(kept, 1000)
-        self.assertGreaterEqual(sum(self.calls(path).values()) * 2 + int(lost[1]), 2 * began)
+        self.assertGreaterEqual(sum(self.calls(path).values()) * 2 + int(lost[1]), 2 * sum(began.values()))
 
     def test_other_interpreters(self):
         path, _, began = self.run_program(INTERPRETERS, "other.kpt")
         found = self.calls(path)
-        self.assertEqual((found["aten::mul"], sum(found.values())), (150, began))
+        self.assertEqual(found["aten::mul"], 150)
+        self.assertEqual(found, began)
+
+    def test_compiled_functions(self):
+        """What the compiler does, and what it has made."""
+        for backend in ("eager", "aot_eager", "inductor") if LONG else ("eager",):
+            with self.subTest(backend):
+                path, _, began = self.run_program(COMPILED, f"{backend}.kpt", BACKEND=backend, KPYTRACE_TEST_LONG="1")
+                self.assertGreater(began["aten::sin"] + began["AotAutogradBackward"], 2)
+                self.assertEqual(self.calls(path), began)
+
+    def test_sigusr2_while_a_thread_is_in_operators(self):
+        first, second = self.path("usr.1.kpt"), self.path("usr.2.kpt")
+        path, _, began = self.run_program(SIGNALS, "usr.kpt", "--ring", "1GB", FIRST=first, SECOND=second)
+        for dumped, count in (first, 100), (second, 200):
+            found = self.calls(dumped)
+            self.assertEqual((found["aten::mul"], found["open"]), (count, 1))
+        self.assertEqual(self.calls(path), began)
+
+    def test_endings(self):
+        """The file has all operators, also one that is open, however the program ends."""
+        forms = {form for _, form in ENDINGS.values()}
+        names = {f"{kind}_{form}": status for kind, (status, quick) in ENDINGS.items()
+                 for form in (forms if LONG else [quick])}
+        reply = support.python("-c", FORKS, *map(self.path, names))
+        self.assertEqual(dict(line.split() for line in reply.stdout.splitlines()),
+                         {name: str(status) for name, status in names.items()}, reply.stderr)
+        self.assertEqual(reply.stderr.count("ValueError"), 3 if LONG else 1)
+        for name in *names, "raise_ring.1.kpt":
+            with self.subTest(name):
+                found = self.calls(self.path(name))
+                self.assertEqual((found["open"], found["aten::mul"], found["aten::ones"]), (1, 100, 100))
 
 
 if __name__ == "__main__":
