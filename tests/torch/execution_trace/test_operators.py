@@ -2,17 +2,25 @@
 
 import collections
 import contextlib
+import ctypes
 import gc
 import io
 import json
 import os
+import pathlib
+import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "fixtures"))
+
+import abi_host
 import kpytrace
 import torch
+import torch.distributed as dist
 from kpytrace._api import native
 from kpytrace.torch import ExecutionTraceObserver
 
@@ -147,6 +155,72 @@ class Operators(unittest.TestCase):
         outside.backward()
         nodes = {e["name"]: e["args"]["forward at"] for e in self.stop(trace) if "forward at" in e["args"]}
         self.assertEqual(nodes["MulBackward0"], "(not recorded)")
+
+    def test_a_ring_that_has_dropped_the_forward_operator(self):
+        """What another operator did, whose line is still there, is not confused with it."""
+        def early():
+            return torch.ones(3, requires_grad=True).mul(2)
+
+        def late():
+            return torch.ones(3, requires_grad=True).exp()
+        trace = self.start(ring="64kB", c_calls=False)
+        dropped = early()
+        for _ in range(4000):
+            torch.ones(2)
+        kept = late()
+        (dropped.sum() + kept.sum()).backward()
+        events = self.stop(trace)
+        self.assertGreater(trace.stats()["events_dropped"], 0)
+        self.assertNotIn("early", {e["name"].rpartition(": ")[2] for e in events})
+        nodes = {e["name"]: e["args"]["forward at"] for e in events if "forward at" in e["args"]}
+        self.assertEqual(nodes["MulBackward0"], "(not recorded)")
+        self.assertRegex(nodes["ExpBackward0"], r"test_operators.py\(\d+\): late$")
+
+    def test_asynchronous_ranges(self):
+        """Those of a collective, on a thread of gloo, and one that a future's thread ends, are as Kineto has them."""
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        self.addCleanup(dist.destroy_process_group)
+
+        def work():
+            future, go = torch.futures.Future(), threading.Event()
+            other = threading.Thread(target=lambda: go.wait() and future.set_result(0))
+            other.start()
+            with torch.profiler.record_function("far") as range_:
+                range_._call_end_callbacks_on_future(future)
+            with torch.profiler.record_function("inside"):
+                torch.ones(3).cos()
+            go.set()
+            other.join()
+            torch.ones(3).sin()
+            dist.all_reduce(torch.ones(3), async_op=True).wait()
+            time.sleep(0.1)  # until gloo's thread has ended the range
+
+        def shown(events):
+            """The annotations on each thread, with the operators that begin within."""
+            mine = threading.get_native_id()
+            return [(e["name"], e["tid"] == mine, [inner["name"] for inner in events if inner["tid"] == e["tid"] and
+                     inner["cat"] == "cpu_op" and 0 < inner["ts"] - e["ts"] < e["dur"]])
+                    for e in events if e["ph"] == "X" and e["cat"] == "user_annotation"]
+        work()
+        path = os.path.join(self.folder, "stock.json")
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as stock:
+            work()
+        stock.export_chrome_trace(path)
+        with open(path) as file:
+            theirs = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X"]
+        theirs.sort(key=lambda e: (e["ts"], -e["dur"]))
+        trace = self.start()
+        work()
+        ours = self.stop(trace)
+        self.assertEqual(shown(ours), shown(theirs))
+        self.assertEqual([row[:2] for row in shown(ours)], [("far", True), ("inside", True), ("gloo:all_reduce", False)])
+        functions, handle = native.standalone.tracer(trace._handle)
+        tracer = abi_host.Tracer(types.SimpleNamespace(
+            self=handle, ops=ctypes.pointer(abi_host.Ops.from_address(functions)), flags=0), None)
+        delivery = tracer.deliver(flags=abi_host.DELIVER_RANGES)
+        flags = {delivery.names[a.name].display.text: a.value1 >> 8 for a in delivery.activities
+                 if a.kind == abi_host.KIND_RANGE_BEGIN}
+        self.assertEqual(flags, {"far": 0, "inside": 0, "gloo:all_reduce": 1})
 
     def test_a_range_that_ends_elsewhere(self):
         """Calls that would cross an annotation continue after it, and no call is counted twice."""
