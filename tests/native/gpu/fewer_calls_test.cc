@@ -13,6 +13,8 @@ enum {
     DRIVER = 4,
     RUNTIME = 5,
     CONCURRENT_KERNEL = 10,
+    NAME = 11,
+    MARKER = 12,
     OVERHEAD = 17,
     SYNCHRONIZATION = 38,
     EXTERNAL_CORRELATION = 39
@@ -45,9 +47,24 @@ TEST_F(FewerCalls, OfCallsWaitsAndOverheadCuptiMakesNoRecords)
     const uint64_t kinds = cupti->enabled_kinds();
     for (int kind : {RUNTIME, DRIVER, SYNCHRONIZATION, OVERHEAD, EXTERNAL_CORRELATION})
         EXPECT_FALSE(kinds & bit(kind)) << kind;
-    for (int kind : {CONCURRENT_KERNEL, MEMCPY, MEMSET})
+    for (int kind : {CONCURRENT_KERNEL, MEMCPY, MEMSET, MARKER, NAME})
         EXPECT_TRUE(kinds & bit(kind)) << kind;
     finish();
+}
+
+TEST_F(FewerCalls, OfNvtxThereAreRecordsFromItsFirstCallOn)
+{
+    begin();
+    launch();
+    EXPECT_EQ(collect(), KPT_OK);
+    EXPECT_TRUE(of_kind(KPT_GPU_RANGE).empty());
+    const uint32_t range = cupti->range_begin("first");
+    cupti->mark("now");
+    cupti->range_end(range);
+    finish();
+    ASSERT_EQ(of_kind(KPT_GPU_RANGE).size(), 1u);
+    EXPECT_EQ(of_kind(KPT_GPU_RANGE)[0].text, "first");
+    EXPECT_EQ(of_kind(KPT_GPU_MARK).size(), 1u);
 }
 
 TEST_F(FewerCalls, AKernelHasItsCallWithTimesThreadAndLine)
