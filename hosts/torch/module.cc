@@ -7,9 +7,9 @@
 #include "hosts/torch/execution_trace/py_observer.h"
 #include "hosts/torch/memory/py_memory.h"
 #include "hosts/torch/profiler/deferred_results.h"
-#include "hosts/torch/session/py_session_view.h"
 #include "hosts/torch/profiler/tracer.h"
 #include "hosts/torch/profiler/tracer_state.h"
+#include "hosts/torch/session/py_session_view.h"
 #include "hosts/torch/traceback/unwinder.h"
 
 namespace
