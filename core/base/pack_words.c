@@ -140,9 +140,9 @@ put_four(lowers *l, const uint64_t *words, uint32_t count, unsigned char *sizes,
     return out;
 }
 
-/* Completes HEAD. Returns the end, or NULL if not all differences of times have the shift's zeroes. */
-static unsigned char *put_lowers(kpti_packed_head *head, const uint64_t *words,
-                                 unsigned char *sizes, unsigned char *out)
+/* Completes HEAD, and sets *END. Returns 0 if not all differences of times have the shift's zeroes. */
+static int put_lowers(kpti_packed_head *head, const uint64_t *words, unsigned char *sizes,
+                      unsigned char *out, unsigned char **end)
 {
     lowers l = {0, head->shift, 0, 0, {0}};
     uint32_t done = 0;
@@ -151,7 +151,8 @@ static unsigned char *put_lowers(kpti_packed_head *head, const uint64_t *words,
     if (done < head->count)
         out = put_four(&l, words + done, head->count - done, sizes + done / 4, out);
     head->all_timed = !l.untimed;
-    return l.lost & ((UINT32_C(1) << head->shift) - 1) ? NULL : out;
+    *end = out;
+    return !(l.lost & ((UINT32_C(1) << head->shift) - 1));
 }
 
 size_t kpti_pack_words(kpti_packer *packer, const uint64_t *words, uint32_t count, void *out)
@@ -160,11 +161,11 @@ size_t kpti_pack_words(kpti_packer *packer, const uint64_t *words, uint32_t coun
     unsigned char *const uppers = sizes + (count + 3) / 4;
     unsigned char *const rest = put_uppers(packer, words, count, uppers);
     kpti_packed_head head = {count, (uint32_t)(rest - uppers), guess_shift(words, count), 0};
-    unsigned char *end = put_lowers(&head, words, sizes, rest);
+    unsigned char *end;
     kpti_assert(count <= KPTI_PACKED_MAX_WORDS);
-    if (!end) {
+    if (!put_lowers(&head, words, sizes, rest, &end)) {
         head.shift = 0;
-        end = put_lowers(&head, words, sizes, rest);
+        (void)put_lowers(&head, words, sizes, rest, &end);
     }
     memcpy(out, &head, sizeof head);
     kpti_assert((size_t)(end - (unsigned char *)out) <= kpti_packed_bound(count));

@@ -11,6 +11,6 @@ uint32_t kpti_operator_name(kpt_str name, uint32_t scope);
 uint64_t kpti_operator_begin(kpti_tracer *tracer, kpt_handle handle, const kpt_operator *op);
 void kpti_operator_end(kpti_tracer *tracer, uint64_t token);
 /* As get_direct_ops of kpti_tracer_impl. */
-kpti_operator_ops kpti_operator_direct_ops(kpti_operator_ops general);
+kpti_operator_ops kpti_operator_direct_ops(kpti_operator_ops plugin);
 
 #endif

@@ -64,7 +64,7 @@ static char *put_value(char *out, const char *at, const char *end)
 {
     char *begin = out;
     for (; at < end; at++)
-        *out++ = *at == '/' && at + 1 < end && at[1] == '"' ? '\\' : *at;
+        *out++ = (char)(*at == '/' && at + 1 < end && at[1] == '"' ? '\\' : *at);
     return kpti_json_skip_value(begin, out) == out ? out : NULL;
 }
 

@@ -32,11 +32,11 @@ kpt_status kpti_torch_calls_open(const kpti_torch_recording *recording, uint32_t
                                  kpti_chrome_events *events, kpti_torch_calls **out);
 void kpti_torch_calls_free(kpti_torch_calls *calls);
 
-/* Take a record of a batch. They return KPT_OK, or a failure. */
+/* Take a record of a batch. CTX are the calls. They return KPT_OK, or a failure. */
 kpt_status kpti_torch_calls_name(kpti_torch_calls *calls, const kpt_name *name);
-kpt_status kpti_torch_calls_thread(void *calls, const kpt_thread *thread);
+kpt_status kpti_torch_calls_thread(void *ctx, const kpt_thread *thread);
 /* Writes the call A, unless it is not part of the trace. The ids of A are those of the file. */
-kpt_status kpti_torch_calls_call(void *calls, const kpt_activity *a);
+kpt_status kpti_torch_calls_call(void *ctx, const kpt_activity *a);
 
 /* Returns the name NAME, escaped, or the thread THREAD in the form that kpti_chrome_put needs. */
 kpti_fragment kpti_torch_calls_shown(const kpti_torch_calls *calls, uint32_t name);

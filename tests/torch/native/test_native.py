@@ -69,7 +69,7 @@ print(json.dumps([recorded.is_native(own), recorded.is_native(inner), recorded.i
 """
 
 OWN_FILES = START + """
-import kpytrace.torch, tempfile
+import gzip, kpytrace.torch, tempfile, unittest.mock
 with kpytrace.torch.profile(activities=CPU, with_stack=True) as prof:
     marker()
 with tempfile.TemporaryDirectory() as folder:
@@ -78,6 +78,10 @@ with tempfile.TemporaryDirectory() as folder:
         prof.export_chrome_trace(os.path.join(folder, "x." + suffix))
         with open(os.path.join(folder, "x." + suffix), "rb") as file:
             heads[suffix] = b"ones" in file.read()
+    with unittest.mock.patch("gzip.open", side_effect=AssertionError("torch compresses")):
+        prof.export_chrome_trace(os.path.join(folder, "x.json.gz"))
+    with gzip.open(os.path.join(folder, "x.json.gz")) as file:
+        heads["json.gz"] = any(event["name"] == "aten::ones" for event in json.load(file)["traceEvents"])
 print(json.dumps(heads))
 """
 
@@ -272,7 +276,7 @@ class Native(unittest.TestCase):
 
     def test_files_of_our_own_class(self):
         self.assertEqual(self.value(OWN_FILES, None), {"kpt": True, "pftrace": True, "html": False, "collapsed": True,
-                                                       "speedscope.json": True})
+                                                       "speedscope.json": True, "json.gz": True})
 
     def test_nested(self):
         self.assertEqual(self.value(NESTED), [3, 1, 1])

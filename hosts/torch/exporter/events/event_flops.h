@@ -4,7 +4,7 @@
 
 #include "abi/kpt_base.h"
 
-/* Returns the number for the operator NAME with INPUTS (kpt_inputs.h), or 0 if torch has no formula for it. */
-uint64_t kpti_event_flops(kpt_str name, kpt_str inputs);
+/* Returns the number for the operator NAME with the inputs in BYTES (kpt_inputs.h), or 0 if torch has no formula for it. */
+uint64_t kpti_event_flops(kpt_str name, kpt_str bytes);
 
 #endif

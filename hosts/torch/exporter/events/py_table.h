@@ -78,10 +78,10 @@ typedef enum kpti_event_field {
 } kpti_event_field;
 
 /* Returns the value of a field of an event, or NULL with an exception. Lists of inputs belong to the table. */
-PyObject *kpti_py_field(kpti_py_table *table, const kpti_event *event, kpti_event_field field);
+PyObject *kpti_py_field(kpti_py_table *p, const kpti_event *event, kpti_event_field field);
 
 /* Returns a borrowed list of the inputs WHAT of EVENT, or NULL with an exception. */
-PyObject *kpti_py_table_inputs(kpti_py_table *table, uint32_t inputs, kpti_input_list what);
+PyObject *kpti_py_table_inputs(kpti_py_table *p, uint32_t inputs, kpti_input_list what);
 
 /* Adds the types to MODULE. Returns 0, or -1 with an exception. */
 int kpti_py_table_add(PyObject *module);

@@ -35,10 +35,13 @@ class profile(torch.profiler.profile):
 
     def export_chrome_trace(self, path: Any, *more: Any, **options: Any) -> None:
         name = os.fspath(path)
-        if not name.endswith(_OWN_FORMATS):
-            return super().export_chrome_trace(name, *more, **options)
         result = getattr(self.profiler, "kineto_results", None)
-        if not isinstance(result, NativeResult):
+        is_own = name.endswith(_OWN_FORMATS)
+        if is_own and not isinstance(result, NativeResult):
             raise RuntimeError(f"{name}: this profile was recorded by Kineto, which has only .json and .json.gz")
-        native.standalone.write(result.handle, os.fsencode(name), None)
-        return None
+        if is_own:
+            native.standalone.write(result.handle, os.fsencode(name), None)
+        elif isinstance(result, NativeResult):
+            result.save(name)
+        else:
+            super().export_chrome_trace(name, *more, **options)
