@@ -23,9 +23,9 @@ struct TracedOp {
     std::array<One, MAX_OP_TRACERS> tokens; // the first COUNT are valid
 };
 
-// From now on TRACER receives operators, with their inputs if WITH_INPUTS. Returns false if it can't, or if there are as
+// From now on TRACER receives operators, with their inputs if WANTS_INPUTS. Returns false if it can't, or if there are as
 // many tracers as possible.
-bool add_op_tracer(const kpt_tracer &tracer, bool with_inputs);
+bool add_op_tracer(const kpt_tracer &tracer, bool wants_inputs);
 // TRACER receives no more operators, and no thread is inside a call for it.
 void remove_op_tracer(kpt_handle tracer);
 bool has_op_tracers();

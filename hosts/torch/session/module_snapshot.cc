@@ -50,10 +50,10 @@ std::optional<TensorMetadata> metadata_of(PyObject *object)
 {
     if (!object || !is_tensor(object)) return std::nullopt;
     PyRef address(PyObject_GetAttrString(object, "_cdata"));
-    auto *inside = static_cast<c10::TensorImpl *>(address ? PyLong_AsVoidPtr(address) : nullptr);
-    if (!inside) return std::nullopt;
+    auto *found = static_cast<c10::TensorImpl *>(address ? PyLong_AsVoidPtr(address) : nullptr);
+    if (!found) return std::nullopt;
     using Reference = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
-    at::Tensor tensor(Reference::reclaim_copy(inside));
+    at::Tensor tensor(Reference::reclaim_copy(found));
     if (!tensor.defined()) return std::nullopt;
     RawTensorMetadata raw(tensor);
     bool strided = raw.layout_ == at::kStrided;

@@ -242,6 +242,63 @@ after = [vars(holder).get(name) for holder in holders for name in names]
 print(json.dumps([changed > 15, [new is old for new, old in zip(after, before)].count(False)]))
 """
 
+# As many traces record operators as can: the profile is Kineto's. One of them has ended: the next is native.
+TOO_MANY = START + """
+import contextlib, kpytrace
+with contextlib.ExitStack() as traces:
+    for number in range(4):
+        traces.enter_context(kpytrace.trace(torch=True))
+    with profile(activities=CPU, with_stack=True, profile_memory=True) as prof:
+        marker()
+with profile(activities=CPU, profile_memory=True) as later:
+    marker()
+print(json.dumps([recorded.is_native(prof), sum(event.name == "aten::ones" for event in prof.events()),
+                  recorded.is_native(later)]))
+"""
+
+TRACE_ID = START + """
+import tempfile
+with profile(activities=CPU, custom_trace_id_callback=lambda: "abc") as prof:
+    marker()
+with tempfile.TemporaryDirectory() as folder:
+    prof.export_chrome_trace(os.path.join(folder, "x.json"))
+    with open(os.path.join(folder, "x.json")) as file:
+        print(json.dumps([recorded.is_native(prof), json.load(file)["trace_id"], prof.get_trace_id()]))
+"""
+
+# An execution trace at the same time, and what torch.distributed is.
+OBSERVER = START + """
+import socket, tempfile
+import torch.distributed as dist
+with socket.socket() as found:
+    found.bind(("127.0.0.1", 0))
+    port = found.getsockname()[1]
+dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=0, world_size=1)
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "et.json")
+    observer = torch.profiler.ExecutionTraceObserver().register_callback(path)
+    with profile(activities=CPU, execution_trace_observer=observer) as prof:
+        marker()
+        dist.all_reduce(torch.ones(1))
+    with open(path) as file:
+        nodes = json.load(file)["nodes"]
+dist.destroy_process_group()
+info = json.loads(prof.profiler.kineto_results.metadata["distributedInfo"])
+print(json.dumps([recorded.is_native(prof), any(node["name"] == "aten::ones" for node in nodes), info["backend"],
+                  any("all_reduce" in name or "allreduce" in name for name in recorded.counts(prof))]))
+"""
+
+STACKS = START + """
+import tempfile
+from torch._C._profiler import _ExperimentalConfig
+with profile(activities=CPU, with_stack=True, experimental_config=_ExperimentalConfig(verbose=True)) as prof:
+    marker()
+with tempfile.TemporaryDirectory() as folder:
+    prof.export_stacks(os.path.join(folder, "stacks"))
+    with open(os.path.join(folder, "stacks")) as file:
+        print(json.dumps(["marker" in file.read(), recorded.is_native(prof)]))
+"""
+
 EVENT_TREE = START + """
 with profile(activities=CPU) as prof:
     marker()
@@ -314,6 +371,20 @@ class Native(unittest.TestCase):
 
     def test_uninstall_restores_torchs_functions(self):
         self.assertEqual(self.value(RESTORED, None), [True, 0])
+
+    def test_a_profile_that_cannot_begin_is_torchs(self):
+        reply = support.program(TOO_MANY, "native", forked=True)
+        self.assertEqual(reply.value, [False, 1, True])
+        self.assertIn("by Kineto, because too many traces record torch's operators at once\n", reply.stderr)
+
+    def test_trace_id(self):
+        self.assertEqual(self.value(TRACE_ID), [True, "abc", "abc"])
+
+    def test_an_observer_and_torch_distributed(self):
+        self.assertEqual(self.value(OBSERVER), [True, True, "gloo", True])
+
+    def test_export_stacks(self):
+        self.assertEqual(self.value(STACKS), [True, True])
 
     def test_no_event_tree(self):
         self.assertEqual(self.value(EVENT_TREE), True)

@@ -84,15 +84,35 @@ def _take(config: Any, activities: Iterable[Any], filters: Any) -> Optional[Nati
     why = request.why_not_native(set(activities), filters)
     if why is None:
         return NativeSession(request, set(activities), _shim, _settings, _has_kernel_stacks)
+    _report(why)
+    return None
+
+
+def _report(why: str) -> None:
+    """Prints why a profile is not native, once for each reason."""
     if why not in _printed:
         _printed.add(why)
         print_message(f"kpytrace: a profile is recorded by Kineto, because {why}")
-    return None
+
+
+def _begins(session: NativeSession) -> bool:
+    """Starts SESSION. Returns False if that fails. Exceptions of signal handlers pass."""
+    try:
+        session.start()
+    except Exception as error:
+        _report(str(error))
+        return False
+    return True
 
 
 def _last() -> Optional[NativeSession]:
     """Returns the native profile that runs, or None, also if one of torch's own runs in it."""
     return _running[-1] if _running else None
+
+
+def _original(name: str) -> Any:
+    """Returns torch's function NAME."""
+    return next(original for _, patched, original, _ in _patches if patched == name)
 
 
 def _prepare(original: Callable[..., None]) -> Callable[..., None]:
@@ -113,9 +133,10 @@ def _enable(original: Callable[..., None]) -> Callable[..., None]:
         global _prepared
         with _lock:
             session, _prepared = _prepared, None
-            if session:
-                session.start()
-            else:
+            if session and not _begins(session):
+                session = None
+                _original("_prepare_profiler")(config, activities)
+            if session is None:
                 original(config, activities, *more, **options)
             if session or _running:
                 _running.append(session)

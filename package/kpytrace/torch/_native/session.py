@@ -40,33 +40,48 @@ class NativeSession:
         self._begin_ns = 0
 
     def start(self) -> None:
-        """Records from now on."""
+        """Records from now on. After an exception nothing records."""
+        try:
+            self._start()
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _start(self) -> None:
         native.load()
         # Only calls of modules need names: torch gets no tree with optimizers, and no calls that patterns look for.
         callbacks = self._shim.session_view(*self._settings[:6], [], [])
         # The last filter that matches decides. Our own functions are no calls of the program.
         filters = (("exclude", "file", _FOLDER),) if self.request.with_stack and self.has_cpu else (
             ("exclude", "glob", b"*"),)
-        options = {"filters": filters, "callbacks": callbacks, "tool_id": self._settings[3],
+        options = {"filters": filters, "callbacks": callbacks,
                    "gc": self.request.experimental.get("record_python_gc_info", False),
                    "gpu": _GPU_ON if self.has_gpu else _GPU_OFF}
         self._host = callbacks[0]
         self._begin_ns = time.time_ns()
         self._handle, noop, _, _ = native.standalone.start(self._settings[0], options)
         if noop:
-            raise RuntimeError(f"kpytrace records nothing: {noop}")
+            raise RuntimeError(f"kpytrace can record nothing: {noop}")
         self._functions, self._tracer = native.standalone.tracer(self._handle)
         if self.has_cpu:
             self.collect_operators(True)
         if self.request.profile_memory and not self._shim.view_memory(self._host):
-            raise RuntimeError("Profiler is already enabled on this thread")
+            raise RuntimeError("another profiler receives the thread's reports of memory")
+
+    def _abandon(self) -> None:
+        if self._tracer:
+            self._shim.leave_operators(self._tracer)
+        if self._host is not None:
+            self._shim.end_memory(self._host)
+        if self._handle is not None:
+            native.standalone.close(self._handle)
 
     def collect_operators(self, wanted: bool) -> None:
         if not wanted:
             self._shim.leave_operators(self._tracer)
         elif not self._shim.trace_operators(self._functions, self._tracer,
                                             self.request.record_shapes or self.request.with_flops):
-            raise RuntimeError("kpytrace: too many traces record torch's operators at once")
+            raise RuntimeError("too many traces record torch's operators at once")
 
     def stop(self) -> NativeResult:
         """Ends the recording, and returns it."""
