@@ -1,5 +1,5 @@
 """torch.profiler in mode "native": profiles of several threads, and profiles that are prepared and do not begin at
-once, or that a signal handler interrupts."""
+once, or that a signal handler interrupts. Inputs that operators rarely have."""
 
 import pathlib
 import sys
@@ -151,6 +151,17 @@ for count in (2, 65, 200):
 print(json.dumps(flops))
 """
 
+# torch refuses it, after it began.
+REFUSED = START + """
+x = torch.ones(1, 1, 1, 1)
+with profile(activities=CPU, with_flops=True) as prof:
+    try:
+        torch.conv2d(x, x, stride=-1, padding=2 ** 62)
+    except RuntimeError:
+        pass
+print(json.dumps([event.flops for event in prof.events() if event.name == "aten::conv2d"]))
+"""
+
 
 class NativeThreadsTest(unittest.TestCase):
     def value(self, program):
@@ -181,6 +192,9 @@ class NativeThreadsTest(unittest.TestCase):
 
     def test_flops_of_many_dimensions(self):
         self.assertEqual(self.value(DIMENSIONS), [3, 3, 3])
+
+    def test_flops_of_a_call_that_is_refused(self):
+        self.assertEqual(self.value(REFUSED), [0])
 
 
 if __name__ == "__main__":

@@ -100,10 +100,13 @@ static uint64_t of_product(const inputs *in, uint32_t first, int is_batch)
     return divisor ? left->product / divisor * right->product * 2 : 0;
 }
 
-static int64_t output_size(int64_t size, int64_t padding, int64_t dilation, int64_t kernel,
-                           int64_t stride)
+/* STRIDE is positive. The others may be any numbers, since an operator that refuses its inputs is recorded, too. */
+static uint64_t output_size(int64_t size, int64_t padding, int64_t dilation, int64_t kernel,
+                            int64_t stride)
 {
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
+    const uint64_t last =
+        (uint64_t)size + 2 * (uint64_t)padding - (uint64_t)dilation * ((uint64_t)kernel - 1) - 1;
+    return (uint64_t)((int64_t)last / stride) + 1;
 }
 
 static uint64_t of_conv2d(const inputs *in)
@@ -116,12 +119,13 @@ static uint64_t of_conv2d(const inputs *in)
     if (in->count < 7 || !data || !weight || data->count != 4 || weight->count != 4) return 0;
     for (uint32_t i = 3; i < 6; i++)
         if (more[i].count != 2) return 0;
-    if (more[6].count != 1 || !more[6].numbers[0] || !more[3].numbers[0] || !more[3].numbers[1])
+    if (more[6].count != 1 || !more[6].numbers[0] || more[3].numbers[0] <= 0 ||
+        more[3].numbers[1] <= 0)
         return 0;
-    height = (uint64_t)output_size(data->numbers[2], more[4].numbers[0], more[5].numbers[0],
-                                   weight->numbers[2], more[3].numbers[0]);
-    width = (uint64_t)output_size(data->numbers[3], more[4].numbers[1], more[5].numbers[1],
-                                  weight->numbers[3], more[3].numbers[1]);
+    height = output_size(data->numbers[2], more[4].numbers[0], more[5].numbers[0],
+                         weight->numbers[2], more[3].numbers[0]);
+    width = output_size(data->numbers[3], more[4].numbers[1], more[5].numbers[1],
+                        weight->numbers[3], more[3].numbers[1]);
     return 2 * (uint64_t)data->numbers[0] * height * width * (uint64_t)weight->numbers[2] *
            (uint64_t)weight->numbers[3] * (uint64_t)data->numbers[1] *
            (uint64_t)weight->numbers[0] / (uint64_t)more[6].numbers[0];
