@@ -8,6 +8,7 @@ enum { MAX_INPUTS = 8, MAX_NUMBERS = 64 };
 typedef struct input {
     int is_tensor;
     uint32_t count;
+    uint64_t product; /* of all numbers */
     int64_t numbers[MAX_NUMBERS];
 } input;
 
@@ -19,7 +20,8 @@ typedef struct inputs {
 static void keep(input *in, int64_t number)
 {
     if (in->count < MAX_NUMBERS) in->numbers[in->count] = number;
-    in->count++; /* more than MAX_NUMBERS: not usable */
+    in->count++; /* after MAX_NUMBERS only the product is usable */
+    in->product *= (uint64_t)number;
 }
 
 static void read_tensor(kpti_input_cursor *c, uint32_t kind, input *out)
@@ -46,7 +48,7 @@ static void read_scalar(kpti_input_cursor *c, uint32_t kind, input *out)
 
 static void skip_tensors(kpti_input_cursor *c)
 {
-    input one;
+    input one = {0};
     uint32_t kind;
     (void)kpti_input_number(c);
     for (kind = kpti_input_byte(c); kpti_input_is_tensor(kind); kind = kpti_input_byte(c))
@@ -57,6 +59,7 @@ static void read_input(kpti_input_cursor *c, input *out)
 {
     uint32_t kind = kpti_input_byte(c);
     memset(out, 0, sizeof *out);
+    out->product = 1;
     if (kpti_input_is_tensor(kind)) {
         read_tensor(c, kind, out);
     } else if (kind == KPT_INPUT_TENSORS) {
@@ -85,14 +88,6 @@ static const input *tensor_of(const inputs *in, uint32_t index)
     return one && one->is_tensor && one->count && one->count <= MAX_NUMBERS ? one : NULL;
 }
 
-static uint64_t product(const input *in)
-{
-    uint64_t result = 1;
-    for (uint32_t i = 0; i < in->count; i++)
-        result *= (uint64_t)in->numbers[i];
-    return result;
-}
-
 /* Products of matrices; the first one's outermost dimension is that of the batch, if IS_BATCH. */
 static uint64_t of_product(const inputs *in, uint32_t first, int is_batch)
 {
@@ -102,13 +97,16 @@ static uint64_t of_product(const inputs *in, uint32_t first, int is_batch)
     if (!left || !right) return 0;
     divisor = (uint64_t)left->numbers[left->count - 1];
     if (is_batch) divisor *= (uint64_t)left->numbers[0];
-    return divisor ? product(left) / divisor * product(right) * 2 : 0;
+    return divisor ? left->product / divisor * right->product * 2 : 0;
 }
 
-static int64_t output_size(int64_t size, int64_t padding, int64_t dilation, int64_t kernel,
-                           int64_t stride)
+/* STRIDE is positive. The others may be any numbers, since an operator that refuses its inputs is recorded, too. */
+static uint64_t output_size(int64_t size, int64_t padding, int64_t dilation, int64_t kernel,
+                            int64_t stride)
 {
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
+    const uint64_t last =
+        (uint64_t)size + 2 * (uint64_t)padding - (uint64_t)dilation * ((uint64_t)kernel - 1) - 1;
+    return (uint64_t)((int64_t)last / stride) + 1;
 }
 
 static uint64_t of_conv2d(const inputs *in)
@@ -121,12 +119,13 @@ static uint64_t of_conv2d(const inputs *in)
     if (in->count < 7 || !data || !weight || data->count != 4 || weight->count != 4) return 0;
     for (uint32_t i = 3; i < 6; i++)
         if (more[i].count != 2) return 0;
-    if (more[6].count != 1 || !more[6].numbers[0] || !more[3].numbers[0] || !more[3].numbers[1])
+    if (more[6].count != 1 || !more[6].numbers[0] || more[3].numbers[0] <= 0 ||
+        more[3].numbers[1] <= 0)
         return 0;
-    height = (uint64_t)output_size(data->numbers[2], more[4].numbers[0], more[5].numbers[0],
-                                   weight->numbers[2], more[3].numbers[0]);
-    width = (uint64_t)output_size(data->numbers[3], more[4].numbers[1], more[5].numbers[1],
-                                  weight->numbers[3], more[3].numbers[1]);
+    height = output_size(data->numbers[2], more[4].numbers[0], more[5].numbers[0],
+                         weight->numbers[2], more[3].numbers[0]);
+    width = output_size(data->numbers[3], more[4].numbers[1], more[5].numbers[1],
+                        weight->numbers[3], more[3].numbers[1]);
     return 2 * (uint64_t)data->numbers[0] * height * width * (uint64_t)weight->numbers[2] *
            (uint64_t)weight->numbers[3] * (uint64_t)data->numbers[1] *
            (uint64_t)weight->numbers[0] / (uint64_t)more[6].numbers[0];
@@ -134,7 +133,7 @@ static uint64_t of_conv2d(const inputs *in)
 
 static uint64_t of_elements(const inputs *in)
 {
-    return in->count && in->items[0].is_tensor ? product(&in->items[0]) : 0;
+    return in->count && in->items[0].is_tensor ? in->items[0].product : 0;
 }
 
 static uint64_t of_mm(const inputs *in)

@@ -46,6 +46,10 @@ class Request:
         self.with_flops, self.with_modules = with_flops, with_modules
         self.experimental = experimental_fields(experimental_config)
 
+    def is_of(self, other: Request) -> bool:
+        """Whether both belong to one profile, which has a configuration to prepare it and one to begin it."""
+        return str(self.state) == str(other.state) and self.trace_id == other.trace_id
+
     def why_not_native(self, activities: set[Any], filters: Any) -> Optional[str]:
         """Returns the reason why Kineto has to record this profile, or None."""
         if str(self.state).rpartition(".")[2] != "KINETO":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from _thread import RLock
 
 from .. import _export_files as files
 from .._activities import TraceActivity, read_events
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 _FILE_URL = "file://"
 _TRIMESTER_S = 7889238  # Kineto's times begin with it
-_lock = RLock()  # a recording is read by one export at a time
 
 
 def _value(text: str) -> str:
@@ -50,7 +48,7 @@ def _members(result: NativeResult, metadata: Optional[dict[str, str]]) -> bytes:
 def _write(result: NativeResult, target: str, members: bytes, base_ns: int, gzip: bool) -> None:
     from .. import _exporter
 
-    with _lock:
+    with result.lock:
         _exporter.write_native(result.recording, result.gpu_log(), target, members, base_ns,
                                result.begin_ns, gzip, result.has_kernel_stacks)
 

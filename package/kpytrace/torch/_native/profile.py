@@ -40,7 +40,8 @@ class profile(torch.profiler.profile):
         if is_own and not isinstance(result, NativeResult):
             raise RuntimeError(f"{name}: this profile was recorded by Kineto, which has only .json and .json.gz")
         if is_own:
-            native.standalone.write(result.handle, os.fsencode(name), None)
+            with result.lock:
+                native.standalone.write(result.handle, os.fsencode(name), None)
         elif isinstance(result, NativeResult):
             result.save(name)
         else:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from _thread import RLock
+from weakref import WeakSet
 
 from ..._api import native
 from . import file
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     from .config import Request
 
 
+_results: WeakSet[NativeResult] = WeakSet()
+
+
 class NativeResult:
     """A recording, and what its profile asked for."""
 
@@ -27,7 +33,9 @@ class NativeResult:
         self.metadata = metadata
         self.begin_ns, self.end_ns = begin_ns, end_ns
         self.has_kernel_stacks = has_kernel_stacks
+        self.lock = RLock()  # held by the one that reads the recording
         self._tables: Optional[Tables] = None
+        _results.add(self)
 
     def save(self, path: str, metadata: Optional[dict[str, str]] = None) -> None:
         """Writes the trace that Kineto would write to PATH, any number of times. Compresses it if the name ends in
@@ -48,10 +56,11 @@ class NativeResult:
 
     def tables(self) -> Tables:
         """Returns the events of the recording, which are read when they are first needed."""
-        if self._tables is None:
-            profiler = sys.modules["torch.autograd.profiler"]
-            self._tables = Tables(self, profiler, sys.modules["torch.autograd.profiler_util"])
-        return self._tables
+        with self.lock:
+            if self._tables is None:
+                profiler = sys.modules["torch.autograd.profiler"]
+                self._tables = Tables(self, profiler, sys.modules["torch.autograd.profiler_util"])
+            return self._tables
 
     def events(self) -> list[Any]:
         """Returns objects with the methods of torch's _KinetoEvent."""
@@ -61,3 +70,12 @@ class NativeResult:
         """Raises: the tree consists of Kineto's objects."""
         raise RuntimeError("this profile was recorded in kpytrace's mode 'native', which has no event tree, and so no "
                            "memory profile and no patterns: use kpytrace.torch.install(mode=\"full\")")
+
+
+def _forked() -> None:
+    """Another thread of the parent may have held a lock."""
+    for result in _results:
+        result.lock = RLock()
+
+
+os.register_at_fork(after_in_child=_forked)

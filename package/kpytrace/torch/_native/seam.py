@@ -28,9 +28,10 @@ _settings: tuple[Any, ...] = ()
 _has_kernel_stacks = True
 _is_default = False  # all profiles are native
 _wanted: set[int] = set()  # threads in which a kpytrace.torch.profile begins now
-_prepared: Optional[NativeSession] = None
-# The profiles that run, the last one begun at the end. None stands for one of torch's own, inside a native one.
-_running: list[Optional[NativeSession]] = []
+_prepared: list[NativeSession] = []  # torch crashes if one of these begins in Kineto, which is not prepared
+# The profiles that run, with the threads that began them, the last one begun at the end. None stands for one of torch's
+# own, during a native one.
+_running: list[tuple[int, Optional[NativeSession]]] = []
 _patches: list[tuple[Any, str, Any, Any]] = []  # module or class, name, the original, ours
 _printed: set[str] = set()
 
@@ -62,7 +63,7 @@ def uninstall() -> None:
     global _is_default
     _is_default = False
     with _lock:
-        if not _running:
+        if not _running and not _prepared:
             _unpatch()
 
 
@@ -105,9 +106,30 @@ def _begins(session: NativeSession) -> bool:
     return True
 
 
+def _take_prepared(config: Any) -> Optional[NativeSession]:
+    """Returns the session that was prepared for CONFIG, or None. Profiles have ids; other users of torch's functions,
+    such as emit_nvtx(), have none, and don't prepare."""
+    request = getattr(config, "kpytrace_request", None)
+    for index in reversed(range(len(_prepared))):
+        if request is not None and request.is_of(_prepared[index].request):
+            return _prepared.pop(index)
+    return None
+
+
+def _own() -> int:
+    """Returns the index of the profile that a call of torch's functions is about: the last one that the calling thread
+    began, as in torch, or the last native one. -1: none."""
+    thread = get_ident()
+    natives = [index for index, (_, session) in enumerate(_running) if session]
+    own = [index for index, (began, _) in enumerate(_running) if began == thread]
+    return (own or natives or [-1])[-1]
+
+
 def _last() -> Optional[NativeSession]:
     """Returns the native profile that runs, or None, also if one of torch's own runs in it."""
-    return _running[-1] if _running else None
+    with _lock:
+        index = _own()
+        return _running[index][1] if index >= 0 else None
 
 
 def _original(name: str) -> Any:
@@ -117,10 +139,10 @@ def _original(name: str) -> Any:
 
 def _prepare(original: Callable[..., None]) -> Callable[..., None]:
     def _prepare_profiler(config: Any, activities: Any, activity_filter: Any = None, **more: Any) -> None:
-        global _prepared
         with _lock:
-            _prepared = _take(config, activities, activity_filter)
-            if _prepared:
+            session = _take(config, activities, activity_filter)
+            if session:
+                _prepared.append(session)
                 return None
         if activity_filter is not None:
             more["activity_filter"] = activity_filter
@@ -130,23 +152,23 @@ def _prepare(original: Callable[..., None]) -> Callable[..., None]:
 
 def _enable(original: Callable[..., None]) -> Callable[..., None]:
     def _enable_profiler(config: Any, activities: Any, *more: Any, **options: Any) -> None:
-        global _prepared
         with _lock:
-            session, _prepared = _prepared, None
+            session = _take_prepared(config)
             if session and not _begins(session):
                 session = None
                 _original("_prepare_profiler")(config, activities)
             if session is None:
                 original(config, activities, *more, **options)
             if session or _running:
-                _running.append(session)
+                _running.append((get_ident(), session))
     return _enable_profiler
 
 
 def _disable(original: Callable[[], Any]) -> Callable[[], Any]:
     def _disable_profiler() -> Any:
         with _lock:
-            session = _running.pop() if _running else None
+            index = _own()
+            session = _running.pop(index)[1] if index >= 0 else None
             return session.stop() if session else original()
     return _disable_profiler
 
@@ -165,7 +187,9 @@ def _toggle(original: Callable[..., None]) -> Callable[..., None]:
 
 def _add_metadata(original: Callable[..., None]) -> Callable[..., None]:
     def _add_metadata_json(key: str, value: str) -> None:
-        session = _prepared or _last()
+        session = _last()
+        if session is None and _prepared:
+            session = _prepared[-1]
         if session is None:
             return original(key, value)
         session.metadata[key] = value
@@ -228,20 +252,19 @@ def _end() -> None:
     """At exit, torch must not call a trace that is freed."""
     with _lock:
         while _running:
-            session = _running.pop()
+            _, session = _running.pop()
             if session:
                 session.stop()
 
 
 def _forked() -> None:
     """A child's torch has no running profiler."""
-    global _lock, _prepared
+    global _lock
     _lock = RLock()
-    for session in _running:
+    for _, session in _running:
         if session:
             session.forget()
     _running.clear()
-    _prepared = None
     _wanted.clear()
 
 

@@ -68,11 +68,20 @@ class NativeSession:
         if self.request.profile_memory and not self._shim.view_memory(self._host):
             raise RuntimeError("another profiler receives the thread's reports of memory")
 
-    def _abandon(self) -> None:
+    def __del__(self) -> None:
+        """A signal handler may have raised anywhere, and torch must not call a trace that is freed."""
+        self._leave()
+
+    def _leave(self) -> None:
+        """After this, torch does not call the trace any more. Can be called again."""
         if self._tracer:
             self._shim.leave_operators(self._tracer)
+            self._tracer = 0
         if self._host is not None:
             self._shim.end_memory(self._host)
+
+    def _abandon(self) -> None:
+        self._leave()
         if self._handle is not None:
             native.standalone.close(self._handle)
 
@@ -86,10 +95,10 @@ class NativeSession:
     def stop(self) -> NativeResult:
         """Ends the recording, and returns it."""
         end_ns = time.time_ns()
-        self._shim.leave_operators(self._tracer)
-        self._shim.end_memory(self._host)
+        tracer = self._tracer
+        self._leave()
         native.standalone.stop(self._handle)
-        recording = self._shim.view_recording(self._host, self._functions, self._tracer, end_ns)
+        recording = self._shim.view_recording(self._host, self._functions, tracer, end_ns)
         return NativeResult(self.request, self._handle, recording, self.metadata, self._begin_ns, end_ns,
                             self._has_kernel_stacks)
 
