@@ -134,6 +134,7 @@ static void prepare(kpti_stream *stream, kpt_handle handle, const kpt_operator *
     atomic_store_explicit(&stream->host_writes, 1, memory_order_relaxed);
     if (!stream->attached) stream->host_value = op->thread;
     stream->direct_token = token_of(stream, 0);
+    stream->direct_thread = op->thread;
     stream->direct_handle = stream->clock ? 0 : handle;
 }
 
@@ -231,8 +232,9 @@ static KPTI_HOT kpt_status begin_direct(kpt_handle self, const kpt_operator *op,
     atomic_signal_fence(memory_order_seq_cst);
     stream = direct_stream(thread, self);
     if (__builtin_expect(
-            !stream || !kpti_stream_append_quick(
-                           stream, op->name << KPTI_KIND_BITS | KPTI_EVENT_ENTER, kpti_ticks()),
+            !stream || stream->direct_thread != op->thread ||
+                !kpti_stream_append_quick(stream, op->name << KPTI_KIND_BITS | KPTI_EVENT_ENTER,
+                                          kpti_ticks()),
             0)) {
         kpti_slow_end(thread);
         return general.begin(self, op, token);

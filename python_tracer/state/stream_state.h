@@ -25,6 +25,7 @@ typedef struct kpti_stream {
     struct kpti_stream *next;     /* the thread's next recording stream; the owner's */
     uint64_t direct_handle; /* the host's, if operators take the fast path; else 0; the owner's */
     uint64_t direct_token;  /* the token of an operator without its function's id */
+    uint64_t direct_thread; /* the host's number of the thread in its last operator */
     uint32_t high;          /* upper half of the tick counter at the last event */
     uint32_t bit;           /* its tracer's bit in masks */
     uint32_t enter_bit;     /* the same for enters; KPTI_NO_BIT: no fast path */
