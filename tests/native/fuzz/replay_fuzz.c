@@ -43,9 +43,8 @@ static void seal(tape *t)
 {
     kpti_chunk *chunk;
     if (!t->begun) return;
-    chunk = malloc(sizeof *chunk + t->count * sizeof(kpti_event));
+    chunk = calloc(1, sizeof *chunk + t->count * sizeof(kpti_event));
     if (!chunk) abort();
-    chunk->next = NULL;
     chunk->base_ticks = t->head.base_ticks;
     chunk->dropped_before = t->head.dropped_before;
     chunk->run = t->head.run;
