@@ -24,7 +24,7 @@ void kpti_recording_flush(kpti_tracer *tracer)
     kpti_chunks_freeze(tracer); /* seals all chunks */
     kpti_chunks_thaw(tracer);
     for (kpti_stream *s = all_streams(tracer); s; s = s->sibling)
-        kpti_sink_push(s, kpti_tracer_ticks(tracer));
+        kpti_sink_flush(s, kpti_tracer_ticks(tracer));
     /* If an owner had begun a push itself, it has finished the push when it has left its callback. */
     kpti_wait_for_callbacks(tracer);
 }

@@ -7,6 +7,14 @@
 #include "python_tracer/state/tracer_state.h"
 #include "python_tracer/state/tracing_lock.h"
 
+/* The chunks that a push must not reach: those of RUN from SEQUENCE on. */
+typedef struct push_end {
+    uint32_t run;
+    uint32_t sequence;
+} push_end;
+
+static const push_end no_end = {UINT32_MAX, UINT32_MAX};
+
 /* Sends the tables that the sink needs before the stream's chunk SEQUENCE. A table that the sink refused is
  * sent again later. A table is also sent twice if two threads are in this function at once. */
 static void send_news(kpti_stream *stream, uint32_t sequence)
@@ -58,26 +66,32 @@ static int forget_given_locked(kpti_stream *stream)
     return 1;
 }
 
-/* Returns the oldest chunk if it is sealed and the sink has not taken it, else NULL. */
-static kpti_chunk *next_sealed_locked(kpti_stream *stream, uint64_t ticks, uint64_t *last_ticks)
+static int is_before(const kpti_chunk *chunk, push_end end)
+{
+    return chunk->run != end.run || chunk->sequence < end.sequence;
+}
+
+/* Returns the oldest chunk if it is sealed, before END, and not taken by the sink, else NULL. */
+static kpti_chunk *next_sealed_locked(kpti_stream *stream, push_end end, uint64_t ticks,
+                                      uint64_t *last_ticks)
 {
     kpti_chunk *chunk;
     if (!forget_given_locked(stream)) return NULL;
     chunk = stream->first;
-    if (!chunk || (chunk == stream->last && !stream->sealed)) return NULL;
+    if (!chunk || (chunk == stream->last && !stream->sealed) || !is_before(chunk, end)) return NULL;
     *last_ticks = chunk->next ? chunk->next->base_ticks : ticks;
     return chunk;
 }
 
-/* Offers the oldest sealed chunk to the sink. Returns 1 if there was one and the sink took it. */
-static int offer(kpti_stream *stream, uint64_t ticks)
+/* Offers the oldest sealed chunk to the sink, if it is before END. Returns 1 if there was one and the sink took it. */
+static int offer(kpti_stream *stream, push_end end, uint64_t ticks)
 {
     kpti_tracer *tracer = stream->tracer;
     kpti_chunk *chunk;
     uint64_t last_ticks;
     int taken;
     kpti_tracing_lock();
-    chunk = next_sealed_locked(stream, ticks, &last_ticks);
+    chunk = next_sealed_locked(stream, end, ticks, &last_ticks);
     kpti_tracing_unlock();
     if (!chunk) return 0;
     if (tracer->chunk_sink.flags & KPT_CHUNKS_WHOLE) send_news(stream, chunk->sequence);
@@ -92,13 +106,26 @@ static int offer(kpti_stream *stream, uint64_t ticks)
     return taken;
 }
 
-/* Returns 1 if another chunk was sealed meanwhile; its owner has left the push to this thread. */
-static int end_push(kpti_stream *stream)
+/* Makes the caller the thread that pushes the stream's chunks. Returns 0 if another thread pushes them; that thread then
+ * retries. *END receives the end of the chunks that were begun so far. */
+static int begin_push(kpti_stream *stream, push_end *end)
+{
+    int mine;
+    kpti_tracing_lock();
+    mine = stream->sink_state == KPTI_SINK_IDLE;
+    stream->sink_state = mine ? KPTI_SINK_BUSY : KPTI_SINK_BUSY_RETRY;
+    *end = (push_end){stream->run, stream->sequence};
+    kpti_tracing_unlock();
+    return mine;
+}
+
+/* Returns 1 if MAY_RETRY and another thread has left chunks to this push. */
+static int end_push(kpti_stream *stream, int may_retry)
 {
     int again;
     kpti_tracing_lock();
     kpti_assert(stream->sink_state != KPTI_SINK_IDLE); /* this thread pushes */
-    again = stream->sink_state == KPTI_SINK_BUSY_RETRY;
+    again = may_retry && stream->sink_state == KPTI_SINK_BUSY_RETRY;
     if (!again) (void)forget_given_locked(stream);
     stream->sink_state = again ? KPTI_SINK_BUSY : KPTI_SINK_IDLE;
     kpti_tracing_unlock();
@@ -107,16 +134,23 @@ static int end_push(kpti_stream *stream)
 
 void kpti_sink_push(kpti_stream *stream, uint64_t ticks)
 {
+    push_end end;
     int mine;
     kpti_assert(!kpti_tracing_lock_is_mine()); /* a sink may take long */
     if (!stream->tracer->chunk_sink.sealed) return;
-    kpti_tracing_lock();
-    mine = stream->sink_state == KPTI_SINK_IDLE;
-    stream->sink_state = mine ? KPTI_SINK_BUSY : KPTI_SINK_BUSY_RETRY;
-    kpti_tracing_unlock();
-    for (; mine; ticks = kpti_tracer_ticks(stream->tracer)) { /* else the pushing thread retries */
-        while (offer(stream, ticks))
+    for (mine = begin_push(stream, &end); mine; ticks = kpti_tracer_ticks(stream->tracer)) {
+        while (offer(stream, no_end, ticks))
             continue;
-        mine = end_push(stream);
+        mine = end_push(stream, 1);
     }
+}
+
+void kpti_sink_flush(kpti_stream *stream, uint64_t ticks)
+{
+    push_end end;
+    kpti_assert(!kpti_tracing_lock_is_mine());
+    if (!stream->tracer->chunk_sink.sealed || !begin_push(stream, &end)) return;
+    while (offer(stream, end, ticks))
+        continue;
+    (void)end_push(stream, 0);
 }

@@ -73,6 +73,7 @@ static const struct {
     {"stress", run_stress},
     {"snapshots", run_snapshots},
     {"flush", run_flush},
+    {"flush_behind", run_flush_behind},
     {"stream", run_stream},
     {"tracebacks", run_tracebacks},
 };

@@ -40,6 +40,7 @@ void run_sub_interpreter(void);
 void run_stress(void);
 void run_snapshots(void);
 void run_flush(void);
+void run_flush_behind(void);
 void run_stream(void);
 void run_tracebacks(void);
 

@@ -96,6 +96,9 @@ class EmbedTest(unittest.TestCase):
     def test_flush(self):
         self.run_scenario("flush", rounds(200, 3000))
 
+    def test_flush_behind_a_busy_thread(self):
+        self.run_scenario("flush_behind", rounds(100, 1000))
+
     def test_stream(self):
         self.run_scenario("stream", rounds(20, 300))
 
