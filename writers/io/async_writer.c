@@ -52,20 +52,15 @@ static void *run(void *arg)
     return NULL;
 }
 
-void kpti_courier_leave(kpti_courier *c)
-{
-    kpti_heap heap = c->heap;
-    for (int i = 0; i < SLOTS; i++)
-        kpti_heap_give(&heap, c->slots[i].buffer, c->buffer_bytes);
-    kpti_heap_give(&heap, c, sizeof *c);
-}
-
 static void free_courier(kpti_courier *c)
 {
+    kpti_heap heap = c->heap;
     kpti_assert(c->sent == c->carried);
     (void)pthread_cond_destroy(&c->changed);
     (void)pthread_mutex_destroy(&c->lock);
-    kpti_courier_leave(c);
+    for (int i = 0; i < SLOTS; i++)
+        kpti_heap_give(&heap, c->slots[i].buffer, c->buffer_bytes);
+    kpti_heap_give(&heap, c, sizeof *c);
 }
 
 kpti_courier *kpti_courier_start(const kpti_heap *heap, size_t buffer_bytes, kpti_carry_fn carry,
@@ -102,15 +97,6 @@ char *kpti_courier_swap(kpti_courier *c, char *buffer, size_t size)
     (void)pthread_cond_broadcast(&c->changed);
     (void)pthread_mutex_unlock(&c->lock);
     return empty;
-}
-
-void kpti_courier_drain(kpti_courier *c)
-{
-    uint64_t until;
-    (void)pthread_mutex_lock(&c->lock);
-    for (until = c->sent; c->carried < until;)
-        (void)pthread_cond_wait(&c->changed, &c->lock);
-    (void)pthread_mutex_unlock(&c->lock);
 }
 
 void kpti_courier_end(kpti_courier *c)

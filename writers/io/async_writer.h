@@ -23,12 +23,6 @@ kpti_courier *kpti_courier_start(const kpti_heap *heap, size_t buffer_bytes, kpt
  * are full. */
 char *kpti_courier_swap(kpti_courier *courier, char *buffer, size_t size);
 
-/* Waits until all buffers that were passed before are written. Any thread. */
-void kpti_courier_drain(kpti_courier *courier);
-
-/* In the child after a fork, which does not have the courier's thread: frees the courier. */
-void kpti_courier_leave(kpti_courier *courier);
-
 /* Waits until all buffers are written, and frees the courier. The caller owns the buffer that swap returned
  * last. */
 void kpti_courier_end(kpti_courier *courier);

@@ -1,8 +1,9 @@
 /* kpt_packing.h: packs chunks of events (core/base/packed_words.h) on their way to a .kpt file.
  *
  * A whole file is written by a thread that has time, which packs. The chunks of a stream come from traced threads: those
- * only copy them, and a thread of its own packs and writes them, in their order. A traced thread waits if that thread is
- * several chunks behind. A chunk that cannot be packed is written as it is. */
+ * only copy them into a queue, and a thread of its own packs and writes them, in their order. On a busy machine that
+ * thread may not run for long. So a thread that must wait, since the queue is full or has to be empty, packs and writes
+ * the oldest chunk itself, unless another thread does. A chunk that cannot be packed is written as it is. */
 #ifndef KPTI_WRITERS_KPT_KPT_PACKING_H
 #define KPTI_WRITERS_KPT_KPT_PACKING_H
 
@@ -15,7 +16,8 @@ extern "C" {
 
 typedef struct kpti_kpt_packing kpti_kpt_packing;
 
-/* Writes a chunk of SIZE bytes, which has EVENT_BYTES unpacked. Runs on the thread that packs. */
+/* Writes a chunk of SIZE bytes, which has EVENT_BYTES unpacked. Runs on one thread at a time, for chunks that are packed;
+ * for others on the thread that puts them. */
 typedef kpt_status (*kpti_kpt_packed_fn)(void *ctx, const kpti_kpt_chunk *head, const void *data,
                                          size_t size, size_t event_bytes);
 

@@ -4,6 +4,8 @@
 
 #include <csignal>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +14,20 @@
 
 namespace
 {
+
+/* The thread that packs then holds no lock. */
+void wait_until_packer_sleeps()
+{
+    for (;;) {
+        for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+            std::ifstream file(task.path() / "stat");
+            std::string line;
+            std::getline(file, line);
+            if (line.find("(kpytrace) S") != std::string::npos) return;
+        }
+        usleep(1000);
+    }
+}
 
 /* A limit on the size of files simulates a disk that is full and has space again later. */
 class FullDisk : public KptFile
@@ -86,6 +102,41 @@ TEST_F(FullDisk, APackedStreamGoesOnWithoutTheChunk)
     ASSERT_EQ(chunks.size(), 2u);
     EXPECT_EQ(chunks[0].head.format, 4u);
     EXPECT_EQ(chunks[1].head.format, 7u);
+}
+
+/* The child of a fork does not have the thread that packs, like a machine that does not run it: those that wait for
+ * the queue, or for its end, pack and write in its place. */
+TEST_F(KptFile, APackedStreamNeedsNoTurnOfItsThread)
+{
+    enum { CHUNKS = 50, SECONDS = 60 };
+    ASSERT_EQ(create(path("a.kpt"), true), 0);
+    ASSERT_EQ(kpti_kpt_pack(&writer), 0);
+    wait_until_packer_sleeps();
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (!child) {
+        alarm(SECONDS); /* ends a child that waits for ever */
+        for (uint32_t i = 0; i < CHUNKS; i++) {
+            chunk c = make_chunk(0, i, 8000);
+            c.head.format = 0;
+            if (put(c) != KPT_OK) _exit(1);
+        }
+        kpti_kpt_drain(&writer);
+        _exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    /* The end goes behind what the child wrote: they share the offset. */
+    ASSERT_EQ(kpti_kpt_close(&writer, 1), 0);
+    ASSERT_EQ(open("a.kpt"), 0);
+    ASSERT_EQ(read_all(), KPT_DECLINED);
+    EXPECT_EQ(reader.state, KPTI_KPT_WHOLE);
+    ASSERT_EQ(chunks.size(), static_cast<size_t>(CHUNKS));
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        EXPECT_EQ(chunks[i].head.sequence, i);
+        EXPECT_EQ(chunks[i].head.format, 4u);
+    }
 }
 
 /* Another program's file: its earlier content is not removed with our record. */

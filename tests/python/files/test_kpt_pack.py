@@ -142,7 +142,7 @@ class Programs(Packed):
 
 class Death(Packed):
     def test_killed_at_any_time_all_but_the_last_flush_is_there(self):
-        """The margin is 2 s, since the thread that packs may not get a processor of a busy machine for a second."""
+        """The margin is 2 s, since the thread that flushes may not get a processor of a busy machine for a second."""
         program = WORK + textwrap.dedent("""
             import kpytrace, threading, time
             kpytrace.start(sys.argv[1], flush_ns="20ms", compress=True)
