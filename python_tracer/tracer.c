@@ -59,7 +59,8 @@ static void let_go(kpti_tracer *tracer)
         if (!stream->thread) kpti_stream_free(stream); /* else its thread frees it later */
     }
     tracer->stream_count = tracer->orphans = 0;
-    tracer->left = NULL;
+    tracer->left = tracer->done = NULL;
+    memset(&tracer->freed, 0, sizeof tracer->freed);
     kpti_tracing_unlock();
 }
 

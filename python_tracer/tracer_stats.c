@@ -9,6 +9,8 @@
 void kpti_tracer_stats(const kpti_tracer *tracer, kpt_stats *out)
 {
     kpti_tracing_lock();
+    out->threads += tracer->freed.threads;
+    out->events_dropped += tracer->freed.events_dropped;
     for (kpti_stream *s = tracer->streams; s; s = s->sibling) {
         kpti_event *cursor = atomic_load_explicit(&s->cursor, memory_order_relaxed);
         for (const kpti_chunk *c = s->first; c; c = c->next)

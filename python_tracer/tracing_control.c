@@ -123,7 +123,8 @@ void kpti_tracing_stop(kpti_tracer *tracer)
     for (kpti_stream *s = tracer->streams; s; s = s->sibling)
         kpti_stream_seal_locked(s);
     kpti_tracing_unlock();
-    /* No stream is added or freed while the tracer is stopped and its host waits for this call. */
+    /* No stream is added or freed while the tracer is stopped and its host waits for this call, since a stopped ring drops
+     * nothing. */
     for (kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
         kpti_sink_push(s, tracer->runs[tracer->run_count - 1].stop_ticks);
     /* Without the GIL, the next callback removes the hooks. */

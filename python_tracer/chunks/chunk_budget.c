@@ -1,8 +1,8 @@
 #include "python_tracer/chunks/chunk_budget.h"
 
 #include "core/base/assert.h"
-#include "core/base/tick_counter.h"
 #include "python_tracer/chunks/chunk_pool.h"
+#include "python_tracer/chunks/ended_streams.h"
 #include "python_tracer/state/tracing_lock.h"
 
 void kpti_budget_free_locked(kpti_tracer *tracer, kpti_chunk *chunk)
@@ -51,16 +51,6 @@ static uint64_t most_bytes(const kpti_tracer *tracer)
     return max;
 }
 
-void kpti_budget_thread_ended_locked(kpti_stream *stream)
-{
-    kpti_tracer *tracer = stream->tracer;
-    kpti_stream **end = tracer->left ? tracer->left_end : &tracer->left;
-    kpti_assert(kpti_tracing_lock_is_mine() && !stream->thread && !stream->left_next);
-    stream->left_ticks = kpti_ticks();
-    *end = stream;
-    tracer->left_end = &stream->left_next;
-}
-
 /* Whether the first ended thread on the list left a chunk that may be dropped and whose last event was
  * before TICKS. */
 static int has_left_locked(const kpti_tracer *tracer, uint64_t ticks)
@@ -76,9 +66,7 @@ static void drop_left_locked(kpti_tracer *tracer)
 {
     kpti_stream *stream = tracer->left;
     if (stream->first) drop_locked(stream, &stream->first);
-    if (stream->first) return;
-    stream->last = NULL;
-    tracer->left = stream->left_next;
+    if (!stream->first) kpti_ended_is_empty_locked(tracer);
 }
 
 /* Drops the chunks that are too old at NOW for a ring by time. */

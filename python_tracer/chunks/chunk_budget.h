@@ -18,8 +18,4 @@ int kpti_budget_needs_open_stack(const kpti_tracer *tracer);
  * to stay within the budget. While a snapshot reads, a ring may grow to twice its size. */
 int kpti_budget_reserve_locked(kpti_stream *stream, size_t bytes, uint64_t now);
 
-/* Records that the stream's thread has ended. A ring may then drop the stream's chunks when they are the
- * oldest. */
-void kpti_budget_thread_ended_locked(kpti_stream *stream);
-
 #endif

@@ -35,7 +35,7 @@ static void send_news(kpti_stream *stream, uint32_t sequence)
     for (uint32_t i = tracer->given.runs; i < runs; i++)
         kpti_metadata_add_run(&table, i, &tracer->runs[i]);
     if (!tracer->given.runs) kpti_metadata_add_clock(&table, &tracer->clock_start);
-    if (!sequence) kpti_sink_add_thread(&table, stream);
+    if (!sequence) kpti_sink_add_thread(&table, stream, stream->index);
     kpti_tracing_unlock();
     if (pointed) {
         kpti_tracer_calibrate(tracer, &point);
@@ -95,7 +95,8 @@ static int offer(kpti_stream *stream, push_end end, uint64_t ticks)
     kpti_tracing_unlock();
     if (!chunk) return 0;
     if (tracer->chunk_sink.flags & KPT_CHUNKS_WHOLE) send_news(stream, chunk->sequence);
-    taken = kpti_sink_send_events(&tracer->chunk_sink, stream, chunk, last_ticks) == KPT_OK;
+    taken = kpti_sink_send_events(&tracer->chunk_sink, stream, stream->index, chunk, last_ticks) ==
+            KPT_OK;
     kpti_tracing_lock();
     kpti_assert(stream->sink_state && !stream->given && stream->first == chunk);
     if (taken)

@@ -352,15 +352,6 @@ int kpti_stream_append_hosted(kpti_stream *stream, uint32_t word, uint64_t *now,
     return kept;
 }
 
-void kpti_stream_free(kpti_stream *stream)
-{
-    kpti_assert(!stream->first && !stream->later);
-    kpti_open_at_end_free(&stream->open_at_end);
-    free(stream->inputs);
-    free(stream->far_ends);
-    free(stream);
-}
-
 void kpti_stream_empty_locked(kpti_stream *stream)
 {
     kpti_stream_join_locked(stream); /* asserts that no snapshot reads */

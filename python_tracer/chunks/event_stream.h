@@ -116,7 +116,5 @@ void kpti_stream_seal_locked(kpti_stream *stream);
 void kpti_stream_join_locked(kpti_stream *stream);
 /* Frees the stream's chunks, but not the stream. */
 void kpti_stream_empty_locked(kpti_stream *stream);
-/* Frees the stream, which has no chunks. */
-void kpti_stream_free(kpti_stream *stream);
 
 #endif

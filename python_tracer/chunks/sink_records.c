@@ -17,12 +17,12 @@ kpt_status kpti_sink_send_table(const kpt_chunk_sink *sink, const kpti_metadata 
 }
 
 kpt_status kpti_sink_send_events(const kpt_chunk_sink *sink, const kpti_stream *stream,
-                                 const kpti_chunk *chunk, uint64_t last_ticks)
+                                 uint32_t number, const kpti_chunk *chunk, uint64_t last_ticks)
 {
     kpt_chunk out;
     KPT_INIT(&out);
     out.format = atomic_load_explicit(&stream->format, memory_order_relaxed);
-    out.thread = stream->index;
+    out.thread = number;
     out.sequence = chunk->sequence;
     out.os_tid = stream->os_tid;
     out.first_ticks = chunk->base_ticks;
@@ -34,7 +34,7 @@ kpt_status kpti_sink_send_events(const kpt_chunk_sink *sink, const kpti_stream *
     return send(sink, &out);
 }
 
-void kpti_sink_add_thread(kpti_metadata *table, const kpti_stream *stream)
+void kpti_sink_add_thread(kpti_metadata *table, const kpti_stream *stream, uint32_t number)
 {
     const kpti_track track = {NULL,
                               stream->os_tid,
@@ -42,7 +42,7 @@ void kpti_sink_add_thread(kpti_metadata *table, const kpti_stream *stream)
                               kpt_str_of(stream->name),
                               stream->thread_flags,
                               stream->spans};
-    kpti_metadata_add_thread(table, stream->index, &track);
+    kpti_metadata_add_thread(table, number, &track);
 }
 
 /* Each table holds about a megabyte of names. */

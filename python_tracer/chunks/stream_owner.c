@@ -1,5 +1,7 @@
 #include "python_tracer/chunks/stream_owner.h"
 
+#include <stdlib.h>
+
 #include "core/base/assert.h"
 #include "python_tracer/state/tracing_lock.h"
 
@@ -13,6 +15,8 @@ kpti_stream *kpti_stream_make_locked(kpti_tracer *tracer, uint64_t os_tid, const
     (void)snprintf(stream->name, sizeof stream->name, "%s", name);
     stream->index = tracer->stream_count++;
     stream->sibling = tracer->streams;
+    stream->sibling_link = &tracer->streams;
+    if (stream->sibling) stream->sibling->sibling_link = &stream->sibling;
     tracer->streams = stream;
     atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
     return stream;
@@ -45,4 +49,13 @@ void kpti_stream_abandon_locked(kpti_stream *stream)
         link = &(*link)->owned_next;
     if (*link) *link = stream->owned_next;
     stream->thread = NULL;
+}
+
+void kpti_stream_free(kpti_stream *stream)
+{
+    kpti_assert(!stream->first && !stream->later);
+    kpti_open_at_end_free(&stream->open_at_end);
+    free(stream->inputs);
+    free(stream->far_ends);
+    free(stream);
 }

@@ -1,4 +1,4 @@
-/* stream_owner.h: makes streams (event_stream.h), and sets the thread that may append to one, its owner. A stream without an
+/* stream_owner.h: makes and frees streams (event_stream.h), and sets the thread that may append to one, its owner. A stream without an
  * owner is of a thread that has had no event yet, or has ended. The caller holds the tracing lock. */
 #ifndef KPTI_PYTHON_TRACER_CHUNKS_STREAM_OWNER_H
 #define KPTI_PYTHON_TRACER_CHUNKS_STREAM_OWNER_H
@@ -16,5 +16,7 @@ kpti_stream *kpti_stream_new_locked(kpti_tracer *tracer, kpti_thread *thread);
 void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread);
 /* The opposite: removes the owner, which has ended or can't return to the stream. */
 void kpti_stream_abandon_locked(kpti_stream *stream);
+/* Frees the stream, which has no chunks, and is on no list any more. */
+void kpti_stream_free(kpti_stream *stream);
 
 #endif

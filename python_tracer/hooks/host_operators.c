@@ -163,6 +163,15 @@ static int is_of_stream(uint64_t token, const kpti_stream *stream)
     return token_of(stream, (uint32_t)token & KPTI_MAX_NUMBER) == (token & ~RANGE);
 }
 
+/* Whether TOKEN is of the tracer's current run. Its stream may have been freed: its thread has ended. */
+static int is_of_run_locked(const kpti_tracer *tracer, uint64_t token)
+{
+    const uint64_t of_stream = (token & ~RANGE) >> KPTI_NUMBER_BITS;
+    return of_stream >> STREAM_BITS ==
+               ((uint64_t)(tracer->run_count - 1) & ((1U << RUN_BITS) - 1)) &&
+           ((of_stream & ((1U << STREAM_BITS) - 1)) < tracer->stream_count);
+}
+
 /* Another thread began it. Of a range the recording has the time, too. */
 static __attribute__((noinline, cold)) void end_far(kpti_tracer *tracer, uint64_t token)
 {
@@ -171,7 +180,7 @@ static __attribute__((noinline, cold)) void end_far(kpti_tracer *tracer, uint64_
     if (tracer->bit) {
         for (stream = tracer->streams; stream && !is_of_stream(token, stream);)
             stream = stream->sibling;
-        if (stream && token & RANGE)
+        if (token & RANGE && is_of_run_locked(tracer, token))
             kpti_cross_thread_ends_add(tracer->env, &tracer->cross_thread_ends,
                                        (uint32_t)token & KPTI_MAX_NUMBER,
                                        kpti_tracer_ticks(tracer));

@@ -40,13 +40,14 @@ typedef struct kpti_stream {
     void *clock_ctx;
 
     /* The fields below belong to the slow path and are guarded by the tracing lock unless noted otherwise. */
-    _Atomic int ended;              /* the run is over, or the tracer is destroyed */
-    struct kpti_tracer *tracer;     /* NULL once the tracer is destroyed */
-    struct kpti_thread *thread;     /* NULL before its first event and once it has ended */
-    struct kpti_stream *sibling;    /* the next stream of the same tracer */
-    struct kpti_stream *owned_next; /* the next stream of the same thread */
-    struct kpti_stream *left_next;  /* the tracer's next stream whose thread has ended */
-    uint64_t left_ticks;            /* when its thread ended */
+    _Atomic int ended;                 /* the run is over, or the tracer is destroyed */
+    struct kpti_tracer *tracer;        /* NULL once the tracer is destroyed */
+    struct kpti_thread *thread;        /* NULL before its first event and once it has ended */
+    struct kpti_stream *sibling;       /* the next stream of the same tracer */
+    struct kpti_stream **sibling_link; /* what points to this stream in that list */
+    struct kpti_stream *owned_next;    /* the next stream of the same thread */
+    struct kpti_stream *left_next; /* the next stream whose thread has ended (ended_streams.h) */
+    uint64_t left_ticks;           /* when its thread ended */
     kpti_chunk *first;
     kpti_chunk *last;        /* the chunk being written, until it is sealed */
     kpti_chunk *later;       /* begun while a snapshot reads; joined to the others afterwards */
@@ -54,10 +55,12 @@ typedef struct kpti_stream {
     uint64_t idle;           /* 0, or a digest of the open calls recorded on the thread's behalf */
     uint32_t sink_state;     /* KPTI_SINK_*; while it is not 0 the first chunk stays */
     uint32_t attached;       /* the host's thread_attach was called */
+    uint32_t is_in_use;      /* its thread has ended, but a suspended callback may use it */
     uint32_t quiesced_round; /* the last of quiesce_rounds that saw its thread outside */
     uint32_t sealed;         /* last is complete; the next event begins a new chunk */
     uint32_t run;
-    uint32_t index;         /* that of its kpt_thread: the number of older streams of the tracer */
+    uint32_t index;         /* the number of streams that the tracer made before */
+    uint32_t rank;          /* its thread's number in the copy that is being made */
     _Atomic uint32_t spans; /* not 0: has host spans; the owner writes it, snapshots read it */
     _Atomic uint32_t
         host_writes;         /* the same for all that the host records, maybe without the GIL */

@@ -36,10 +36,15 @@ typedef struct kpti_tracer {
     _Atomic uint32_t ranges; /* ranges of the host so far */
     int forked; /* in the child of a fork: the chunks are the parent's and are not delivered */
 
-    kpti_stream *streams;
-    kpti_stream *left; /* streams of ended threads that have chunks, in the order of ending */
+    kpti_stream *streams; /* the newest first */
+    kpti_stream *left;    /* streams of ended threads that may have chunks (ended_streams.h) */
     kpti_stream **left_end;
-    uint32_t stream_count;
+    kpti_stream *done; /* those without, of which the sink has to have the threads */
+    struct {
+        uint64_t threads;
+        uint64_t events_dropped;
+    } freed;                 /* counters of streams that were freed */
+    uint32_t stream_count;   /* made so far */
     uint32_t quiesce_rounds; /* so far */
     uint32_t orphans;        /* streams of threads that have had no event yet */
     kpti_cross_thread_ends cross_thread_ends;

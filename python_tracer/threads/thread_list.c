@@ -1,8 +1,9 @@
 #include "python_tracer/threads/thread_list.h"
 
 #include "core/base/assert.h"
-#include "python_tracer/chunks/chunk_budget.h"
+#include "python_tracer/chunks/ended_streams.h"
 #include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/chunks/stream_owner.h"
 #include "python_tracer/state/host_callbacks.h"
 #include "python_tracer/state/stream_state.h"
 #include "python_tracer/state/tracing_lock.h"
@@ -48,7 +49,7 @@ void kpti_thread_list_remove(kpti_thread *thread)
             continue;
         }
         kpti_stream_seal_locked(stream);
-        kpti_budget_thread_ended_locked(stream);
+        kpti_ended_add_locked(stream, thread->suspended != 0);
     }
     kpti_tracing_unlock();
 }

@@ -15,7 +15,7 @@ static uint32_t add_note(kpti_session *s, const kpti_note *note)
     kpti_assert(atomic_load(&s->noting) > 0); /* so that close waits for this thread */
     pthread_mutex_lock(&s->notes_lock);
     if (!atomic_load(&s->closing) && !s->stopped) number = kpti_notes_add(&s->notes, note);
-    if (s->most_notes && s->notes.count > 2 * s->most_notes)
+    if (s->most_notes && s->notes.count >= 2 * s->most_notes)
         kpti_notes_keep_last(&s->notes, s->most_notes);
     pthread_mutex_unlock(&s->notes_lock);
     return number;

@@ -1,6 +1,7 @@
 """Operators and ranges of a host, among the calls of its threads."""
 
 import ctypes
+import threading
 import unittest
 
 import support
@@ -187,6 +188,17 @@ class EndsElsewhere(OperatorCase):
         self.assertEqual(order.count(KIND_RANGE_END), 1)
         self.assertLess(order.index(KIND_RANGE_END), order.index("inner"))
         self.assertEqual(tracer.stats()["events_repaired"], 0)
+
+    def test_a_range_of_a_thread_that_has_left_the_ring(self):
+        tracer = self.start(ring_bytes=64 << 10, on_full=abi_host.FULL_RING)
+        tokens = []
+        thread = threading.Thread(target=lambda: tokens.append(tracer.begin_operator(text=b"far")))
+        thread.start()
+        thread.join()
+        for _ in range(50_000):
+            inner()
+        tracer.end_operator(tokens[0])
+        self.assertEqual([t.name for t in self.stop().threads if t.calls], ["MainThread"])
 
     def test_many_ranges_that_nest(self):
         """More than a stream remembers of a host's spans."""

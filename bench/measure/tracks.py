@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Measures what threads, greenlets, tasks and counters that have ended cost a recording, in the Python that runs this;
+figures as JSON to stdout.
+
+usage: PYTHONPATH=BUILD_DIR/package tracks.py KIND stream|ring COUNT OUTPUT
+
+Runs COUNT of KIND, each with two calls, five times over. The first two rounds are not counted: the memory has its size
+then. Bytes are private memory of the process. The time of a flush is processor time of an otherwise idle program, the best
+of three half seconds. KPT_GREENLETS is the folder of greenlet, if the Python has none.
+"""
+import asyncio
+import gc
+import json
+import os
+import sys
+import threading
+import time
+
+import kpytrace
+
+ROUNDS, IGNORED, FLUSHES = 5, 2, 50
+
+
+def leaf():
+    pass
+
+
+def work():
+    leaf()
+
+
+def threads(count):
+    for _ in range(count // 8):
+        some = [threading.Thread(target=work) for _ in range(8)]
+        for one in some:
+            one.start()
+        for one in some:
+            one.join()
+
+
+def greenlets(count):
+    if os.environ.get("KPT_GREENLETS"):
+        sys.path.append(os.environ["KPT_GREENLETS"])
+    import greenlet
+    for _ in range(count):
+        greenlet.greenlet(work).switch()
+
+
+def tasks(count):
+    async def one():
+        work()
+
+    async def main():
+        for _ in range(count // 100):
+            await asyncio.gather(*[one() for _ in range(100)])
+
+    asyncio.run(main())
+
+
+def counters(count):
+    for i in range(count):
+        kpytrace.counter("i", i)
+
+
+def own_bytes():
+    gc.collect()
+    with open("/proc/self/smaps_rollup") as lines:
+        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_Dirty"))
+
+
+def flush_ms():
+    best = 1e9
+    for _ in range(3):
+        begin = time.process_time()
+        time.sleep(FLUSHES * 0.01)
+        best = min(best, time.process_time() - begin)
+    return 1e3 * best / FLUSHES
+
+
+def main():
+    kind, mode, count, output = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    run = {f.__name__: f for f in (threads, greenlets, tasks, counters)}[kind]
+    options = {"ring": "1MB"} if mode == "ring" else {"flush_ns": "10ms"}
+    with kpytrace.trace(output, **options):
+        sizes = []
+        for _ in range(ROUNDS):
+            run(count)
+            time.sleep(0.1)
+            sizes.append(own_bytes())
+        counted = (ROUNDS - IGNORED) * count
+        result = {"kind": kind, "mode": mode, "ended": ROUNDS * count, "bytes": sizes[-1],
+                  "bytes_each": (sizes[-1] - sizes[IGNORED - 1]) / counted}
+        if mode == "stream":
+            result["flush_ms"] = flush_ms()
+    json.dump(result, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

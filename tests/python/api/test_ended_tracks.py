@@ -1,0 +1,158 @@
+"""Threads, greenlets and tasks that have ended: once their events are written, or out of the ring, they take no memory,
+and a flush takes no time for them. What was recorded of them is in the file."""
+
+import json
+import os
+import pathlib
+import sys
+import textwrap
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+if os.environ.get("KPT_GREENLETS"):
+    sys.path.append(os.environ["KPT_GREENLETS"])
+try:
+    import greenlet
+except ImportError:
+    greenlet = None
+
+from support import BACKEND, Case, FREE_THREADED, run_python
+
+import kpytrace
+
+# Runs work() in KIND, so many times that the memory has its size, then COUNT times. Prints how many bytes were added, and
+# the processor time of the idle program while it flushes 50 times.
+PROGRAM = """
+import asyncio, gc, os, sys, threading, time
+import kpytrace
+
+KIND, COUNT, OUTPUT, RING = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+if os.environ.get("KPT_GREENLETS"):
+    sys.path.append(os.environ["KPT_GREENLETS"])
+
+def leaf():
+    pass
+
+def work():
+    leaf()
+
+def threads(count):
+    for _ in range(count // 8):
+        some = [threading.Thread(target=work) for _ in range(8)]
+        for one in some:
+            one.start()
+        for one in some:
+            one.join()
+
+def greenlets(count):
+    import greenlet
+    for _ in range(count):
+        greenlet.greenlet(work).switch()
+
+def tasks(count):
+    async def one():
+        work()
+    async def main():
+        for _ in range(count // 100):
+            await asyncio.gather(*[one() for _ in range(100)])
+    asyncio.run(main())
+
+def own_bytes():
+    gc.collect()
+    with open("/proc/self/smaps_rollup") as lines:
+        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_Dirty"))
+
+# In parts, so that a flush is not far behind on a busy machine: until then events take memory.
+def run(count, part=1_000):
+    for _ in range(count // part):
+        globals()[KIND](part)
+        time.sleep(0.02)
+
+options = {"ring": RING} if RING else {"flush_ns": "10ms"}
+with kpytrace.trace(OUTPUT, **options):
+    run(COUNT // 2)
+    before = own_bytes()
+    run(COUNT)
+    added = own_bytes() - before
+    begin = time.process_time()
+    time.sleep(0.5)
+    print(added, time.process_time() - begin)
+"""
+
+EACH_BYTES = 32  # kept for an ended track at most
+NOISE_BYTES = 2 << 20
+
+
+def work():
+    return len("")
+
+
+@unittest.skipUnless(BACKEND.exists(), f"there is no {BACKEND.name}")
+class EndedTracks(Case):
+    def grow(self, kind, count, ring=""):
+        program = self.folder / "program.py"
+        program.write_text(textwrap.dedent(PROGRAM))
+        output = self.folder / ("trace.json" if ring else "trace.kpt")
+        reply = run_python(str(program), kind, str(count), str(output), ring)
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        added, seconds = reply.stdout.split()
+        self.assertLess(int(added), EACH_BYTES * count + NOISE_BYTES, f"{kind} {ring}")
+        return float(seconds)
+
+    def test_threads_of_a_stream(self):
+        # 50 flushes that walked 12,000 ended threads took 0.2 s.
+        self.assertLess(self.grow("threads", 8_000), 0.05)
+
+    def test_threads_of_a_ring(self):
+        self.grow("threads", 8_000, "256kB")
+
+    @unittest.skipIf(greenlet is None or FREE_THREADED, "no greenlets")
+    def test_greenlets_of_a_stream(self):
+        self.assertLess(self.grow("greenlets", 40_000), 0.05)
+
+    @unittest.skipIf(greenlet is None or FREE_THREADED, "no greenlets")
+    def test_greenlets_of_a_ring(self):
+        self.grow("greenlets", 20_000, "256kB")
+
+    def test_tasks_of_a_stream(self):
+        self.grow("tasks", 20_000)
+
+    def run_threads(self, count, prefix):
+        for i in range(count):
+            thread = threading.Thread(target=work, name=f"{prefix}-{i}")
+            thread.start()
+            thread.join()
+
+    def test_the_file_has_all_threads(self):
+        """Also those that ended long before the recording did."""
+        kpt = self.folder / "trace.kpt"
+        with kpytrace.trace(kpt, flush_ns="1ms") as t:
+            self.run_threads(600, "thread")
+            self.assertGreaterEqual(t.stats()["threads"], 601)
+        reply = run_python("-m", "kpytrace", "convert", str(kpt), str(self.path))
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        events = json.loads(self.path.read_text())["traceEvents"]
+        calls = {}
+        for e in events:
+            if e["ph"] == "X" and __file__ in e["name"] and e["name"].endswith(": work"):
+                calls[e["tid"]] = calls.get(e["tid"], 0) + 1
+        self.assertEqual(sum(calls.values()), 600)
+
+    def test_a_ring_that_many_threads_have_left(self):
+        """Its threads are numbered anew in each file."""
+        kpt = self.folder / "ring.kpt"
+        with kpytrace.trace(self.path, ring="128kB") as t:
+            for _ in range(3):
+                self.run_threads(200, "thread")
+                kpytrace.dump(kpt)
+                reply = run_python("-m", "kpytrace", "top", "-n", "0", str(kpt))
+                self.assertEqual(reply.returncode, 0, reply.stderr)
+                self.assertIn(": work", reply.stdout)
+        self.assertGreater(t.summary.dropped, 1_000)
+        self.assertLess(t.summary.threads, 400)
+        self.assertGreaterEqual(t.stats()["threads"], 600)
+
+
+if __name__ == "__main__":
+    unittest.main()
