@@ -61,6 +61,9 @@ size_t kpti_pack_words(kpti_packer *packer, const uint64_t *words, uint32_t coun
 /* Returns how many words SIZE bytes at PACKED hold, or 0 if they are no packed words. They are at most SIZE. */
 uint32_t kpti_packed_count(const void *packed, size_t size);
 
+/* Restores the first word. Returns 0 if there is none, or if the bytes are damaged. Reads only the SIZE bytes at PACKED. */
+int kpti_unpack_first_word(const void *packed, size_t size, uint64_t *word);
+
 /* Restores the words to WORDS, which has space for COUNT, the result of kpti_packed_count. Returns how many it restored:
  * fewer if the bytes are damaged. Reads only the SIZE bytes at PACKED. */
 uint32_t kpti_unpack_words(const void *packed, size_t size, uint64_t *words, uint32_t count);

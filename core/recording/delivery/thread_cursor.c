@@ -99,6 +99,7 @@ int kpti_thread_cursor_move_slow(kpti_thread_cursor *c)
 int kpti_thread_cursor_begin(kpti_thread_cursor *c, kpti_batcher *b, uint32_t track, unsigned what)
 {
     c->b = b;
+    c->track = track;
     c->what = what;
     c->with_outcomes = by_start(c) || b->recording->min_duration_ns > 0;
     if (c->with_outcomes && !kpti_call_outcomes_prepass(&c->outcomes, b, track, by_start(c)))

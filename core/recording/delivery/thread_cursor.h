@@ -33,6 +33,7 @@ typedef struct kpti_thread_cursor {
     kpti_call_outcomes outcomes;
     uint64_t gcs;    /* collections begun so far */
     uint64_t ranges; /* the same of ranges */
+    uint32_t track;
     kpt_activity block[KPTI_THREAD_CURSOR_BLOCK];
 } kpti_thread_cursor;
 

@@ -3,19 +3,25 @@
 #include "core/recording/delivery/time_merge.h"
 
 #include "core/base/assert.h"
+#include "core/base/host_heap.h"
 #include "core/recording/delivery/thread_cursor.h"
+#include "core/recording/delivery/track_openings.h"
 
+/* Invariant: between two steps, all tracks that may have an activity as early as the first cursor's are open. */
 typedef struct merge {
     kpti_batcher *b;
-    kpti_thread_cursor *cursors; /* by track */
-    kpti_thread_cursor *
-        *heap; /* cursors that have more; each is not later than its children 2i+1 and 2i+2 */
+    kpti_track_openings openings;
+    /* open cursors that have more; each is not later than its children 2i+1 and 2i+2 */
+    kpti_thread_cursor **heap;
+    uint64_t capacity;
     uint32_t count;
+    unsigned what;
+    uint64_t *repairs;
 } merge;
 
 static int earlier(const kpti_thread_cursor *a, const kpti_thread_cursor *b)
 {
-    return a->when_ns < b->when_ns || (a->when_ns == b->when_ns && a < b);
+    return a->when_ns < b->when_ns || (a->when_ns == b->when_ns && a->track < b->track);
 }
 
 /* Whether the cursor at I has an activity and is not later than its children. */
@@ -42,25 +48,74 @@ static void sink(merge *m, uint32_t i)
     kpti_assert(is_heap_at(m, i));
 }
 
-/* Returns the cursor whose next activity is the second earliest, or the first cursor if there is no other. */
-static const kpti_thread_cursor *second(const merge *m)
+/* Adds CURSOR to the heap, which has space for it. */
+static void push(merge *m, kpti_thread_cursor *cursor)
 {
-    if (m->count < 2) return m->heap[0];
-    return m->count > 2 && earlier(m->heap[2], m->heap[1]) ? m->heap[2] : m->heap[1];
+    uint32_t i = m->count++;
+    for (; i && earlier(cursor, m->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        m->heap[i] = m->heap[(i - 1) / 2];
+    m->heap[i] = cursor;
+    kpti_assert(is_heap_at(m, 0) && is_heap_at(m, i));
 }
 
-/* Delivers the activities of the first cursor that are earlier than those of all others. Returns 0 if there is no
- * memory, or if the delivery is over. Threads mostly take turns, so there are usually many. */
+/* Returns until when the first cursor is the earliest, without that time. At equal times the lower track is earlier. */
+static int64_t until_of_first(const merge *m)
+{
+    int64_t until = kpti_track_openings_ns(&m->openings);
+    for (uint32_t i = 1; i < m->count && i <= 2; i++) {
+        const kpti_thread_cursor *const other = m->heap[i];
+        const int wins = m->heap[0]->track < other->track && other->when_ns < INT64_MAX;
+        if (other->when_ns + wins < until) until = other->when_ns + wins;
+    }
+    return until;
+}
+
+/* Delivers the first activity of the first cursor, and those that are earlier than all of other tracks. Returns 0 if there
+ * is no memory, or if the delivery is over. Threads mostly take turns, so there are usually many. */
 static int run_first(merge *m, uint64_t *last_id)
 {
     kpti_thread_cursor *const first = m->heap[0];
-    const kpti_thread_cursor *const next = second(m);
+    const int64_t until_ns = until_of_first(m);
     kpti_assert(is_heap_at(m, 0));
     do {
         if (!kpti_batcher_add(m->b, kpti_thread_cursor_take(first, last_id)) ||
             !kpti_thread_cursor_move(first))
             return 0;
-    } while (first->activity && !earlier(next, first));
+    } while (first->activity && first->when_ns < until_ns);
+    return 1;
+}
+
+static void close_cursor(const merge *m, kpti_thread_cursor *cursor)
+{
+    kpti_thread_cursor_end(cursor, m->repairs);
+    kpti_free(m->b->env, cursor, sizeof *cursor);
+}
+
+/* Opens the cursor of the next track, and puts it on the heap if it has activities. Returns 0 if there is no memory. */
+static int open_next(merge *m)
+{
+    const uint32_t track = m->openings.items[m->openings.next++].track;
+    kpti_thread_cursor *cursor;
+    int fine;
+    if (!kpti_host_array_reserve(m->b->env, &m->heap, &m->capacity, (uint64_t)m->count + 1,
+                                 sizeof(kpti_thread_cursor *)))
+        return 0;
+    cursor = kpti_alloc(m->b->env, sizeof *cursor);
+    if (!cursor) return 0;
+    fine = kpti_thread_cursor_begin(cursor, m->b, track, m->what);
+    if (fine && cursor->activity)
+        push(m, cursor);
+    else
+        close_cursor(m, cursor);
+    return fine;
+}
+
+/* Opens the tracks that the invariant requires, at least one if no cursor is open. Returns 0 if there is no memory. */
+static int open_tracks(merge *m)
+{
+    while (m->openings.next < m->openings.count &&
+           (!m->count || kpti_track_openings_ns(&m->openings) <= m->heap[0]->when_ns))
+        if (!open_next(m)) return 0;
     return 1;
 }
 
@@ -68,40 +123,26 @@ static int run_first(merge *m, uint64_t *last_id)
 static int run(merge *m)
 {
     uint64_t last_id = 0;
-    while (m->count) {
+    for (;;) {
+        if (!open_tracks(m)) return 0;
+        if (!m->count) return 1;
         if (!run_first(m, &last_id)) return m->b->status != KPT_OK;
-        if (!m->heap[0]->activity) m->heap[0] = m->heap[--m->count];
+        if (!m->heap[0]->activity) {
+            close_cursor(m, m->heap[0]);
+            m->heap[0] = m->heap[--m->count];
+        }
         if (m->count > 1) sink(m, 0);
     }
-    return 1;
-}
-
-/* Initialises the cursors, and puts those that have activities on the heap. Returns 0 if there is no memory. */
-static int begin_cursors(merge *m)
-{
-    const unsigned ends = m->b->delivery->order == KPT_ORDER_START ? 0 : KPTI_ENDS;
-    const unsigned what = KPTI_BEGINS | ends | m->b->points;
-    for (uint32_t t = 0; t < m->b->recording->track_count; t++) {
-        if (!kpti_thread_cursor_begin(&m->cursors[t], m->b, t, what)) return 0;
-        if (m->cursors[t].activity) m->heap[m->count++] = &m->cursors[t];
-    }
-    for (uint32_t i = m->count / 2; i-- > 0;)
-        sink(m, i);
-    return 1;
 }
 
 int kpti_merge(kpti_batcher *b, uint64_t *repairs)
 {
-    const kpti_env *env = b->env;
-    const size_t tracks = b->recording->track_count;
-    merge m = {.b = b};
-    int fine = 0;
-    m.cursors = kpti_alloc(env, tracks * sizeof *m.cursors);
-    m.heap = kpti_alloc(env, tracks * sizeof(kpti_thread_cursor *));
-    if (m.cursors && m.heap) fine = begin_cursors(&m) && run(&m);
-    for (size_t t = 0; m.cursors && t < tracks; t++)
-        kpti_thread_cursor_end(&m.cursors[t], repairs);
-    kpti_free(env, m.heap, tracks * sizeof(kpti_thread_cursor *));
-    kpti_free(env, m.cursors, tracks * sizeof *m.cursors);
+    const unsigned ends = b->delivery->order == KPT_ORDER_START ? 0 : KPTI_ENDS;
+    merge m = {.b = b, .what = KPTI_BEGINS | ends | b->points, .repairs = repairs};
+    const int fine = kpti_track_openings_find(&m.openings, b) && run(&m);
+    while (m.count)
+        close_cursor(&m, m.heap[--m.count]);
+    kpti_free(b->env, m.heap, m.capacity * sizeof(kpti_thread_cursor *));
+    kpti_track_openings_free(&m.openings, b);
     return fine;
 }

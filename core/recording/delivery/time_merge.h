@@ -1,5 +1,6 @@
 /* time_merge.h: the orders by time over all threads. Each thread's cursor is in time order. A heap picks the
- * cursor whose next activity is the earliest; at equal times, the one with the lower index. */
+ * cursor whose next activity is the earliest; at equal times, that of the lower track. A cursor takes 33 kB, so it is
+ * made when the merge comes to the time at which its track begins, and freed when the track ends. */
 #ifndef KPTI_CORE_RECORDING_DELIVERY_TIME_MERGE_H
 #define KPTI_CORE_RECORDING_DELIVERY_TIME_MERGE_H
 

@@ -75,17 +75,6 @@ int64_t kpti_times_of(const kpti_times *times, uint64_t ticks)
     return ns;
 }
 
-/* Returns whether an event of this kind is one word with a time. */
-static inline int is_plain(uint32_t kind)
-{
-    enum {
-        PLAIN = 1 << KPTI_EVENT_ENTER | 1 << KPTI_EVENT_EXIT | 1 << KPTI_EVENT_OPEN |
-                1 << KPTI_EVENT_LINE | 1 << KPTI_EVENT_GC_BEGIN | 1 << KPTI_EVENT_MARK |
-                1 << KPTI_EVENT_SPAN_BEGIN | 1 << KPTI_EVENT_SPAN_END | 1 << KPTI_EVENT_CALLER
-    };
-    return PLAIN >> kind & 1;
-}
-
 /* Returns the ticks of an event without a time, of a second word, or of an event outside the bounds. An event
  * is before the last if another processor's counter lags, which is a repair. It is after the run if its
  * callback was running when the run stopped, which is no error. */
@@ -99,7 +88,7 @@ static uint64_t odd_time(kpti_times *times, kpti_event event, uint64_t last)
         return last;
     }
     if (kpti_event_is_long(kind)) times->second_of = kind;
-    if (!is_plain(kind) && kind != KPTI_EVENT_GC_END) return last;
+    if (!kpti_times_is_plain(kind) && kind != KPTI_EVENT_GC_END) return last;
     if (now > times->most_ticks) return times->most_ticks;
     if (now >= last) return now;
     if (kind != KPTI_EVENT_OPEN && kind != KPTI_EVENT_LINE && kind != KPTI_EVENT_CALLER)
@@ -120,7 +109,7 @@ uint32_t kpti_times_block(kpti_times *times, const kpti_event *events, uint32_t 
         const uint64_t max = times->most_ticks;
         for (; i < block; i++) {
             const uint64_t now = high | (uint32_t)events[i];
-            if (!is_plain(kpti_event_kind(events[i])) || now < last || now > max) break;
+            if (!kpti_times_is_plain(kpti_event_kind(events[i])) || now < last || now > max) break;
             ticks[i] = last = now;
         }
         for (int odd = 1; i < block && odd; i++) {

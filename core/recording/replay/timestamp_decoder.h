@@ -37,6 +37,17 @@ static inline int kpti_times_are_valid(const kpti_times *times, uint32_t count)
            (!count || times->ns[count - 1] == times->last_ns);
 }
 
+/* Returns whether an event of this kind is one word with a time. */
+static inline int kpti_times_is_plain(uint32_t kind)
+{
+    enum {
+        PLAIN = 1 << KPTI_EVENT_ENTER | 1 << KPTI_EVENT_EXIT | 1 << KPTI_EVENT_OPEN |
+                1 << KPTI_EVENT_LINE | 1 << KPTI_EVENT_GC_BEGIN | 1 << KPTI_EVENT_MARK |
+                1 << KPTI_EVENT_SPAN_BEGIN | 1 << KPTI_EVENT_SPAN_END | 1 << KPTI_EVENT_CALLER
+    };
+    return PLAIN >> kind & 1;
+}
+
 void kpti_times_init(kpti_times *times, kpt_convert_fn convert, void *convert_ctx);
 /* Begins a run, which bounds the ticks. */
 void kpti_times_begin_run(kpti_times *times, uint64_t start_ticks, uint64_t stop_ticks);

@@ -35,6 +35,9 @@ Words unpack(const Bytes &bytes)
     Words words(count, 0);
     EXPECT_LE(count, bytes.size());
     words.resize(kpti_unpack_words(bytes.data(), bytes.size(), words.data(), count));
+    uint64_t first;
+    const int has_first = kpti_unpack_first_word(bytes.data(), bytes.size(), &first);
+    EXPECT_TRUE(words.empty() || (has_first && first == words[0]));
     return words;
 }
 
