@@ -80,6 +80,23 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
 
 /* --- calls: two packets, in at most 60 ns and 30 bytes together --------------------------------- */
 
+/* Makes space for the bits of NAME. There may be many tracks with few names, so this begins smaller than an array does. */
+static kpt_status reach_seen(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t name)
+{
+    enum { FIRST_BYTES = 16 };
+    uint32_t wanted = t->seen_bytes ? t->seen_bytes : FIRST_BYTES;
+    unsigned char *grown;
+    while (wanted <= name / 8)
+        wanted *= 2;
+    grown = kpti_heap_take_zeroed(&w->base.heap, wanted);
+    if (!grown) return KPT_E_MEMORY;
+    if (t->seen) memcpy(grown, t->seen, t->seen_bytes);
+    kpti_heap_give(&w->base.heap, t->seen, t->seen_bytes);
+    t->seen = grown;
+    t->seen_bytes = wanted;
+    return KPT_OK;
+}
+
 /* Writes the interned data of NAME to the sequence. */
 static kpt_status intern(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t name)
 {
@@ -89,8 +106,7 @@ static kpt_status intern(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t name
     memcpy(at, text.text, text.size);
     kpti_out_wrote(&w->base.out, kpti_proto_close(packet, at + text.size));
     if (name / 8 >= t->seen_bytes) {
-        kpt_status status =
-            kpti_array_reach_slow(&w->base.heap, &t->seen, &t->seen_bytes, name / 8, 1);
+        const kpt_status status = reach_seen(w, t, name);
         if (status != KPT_OK) return status;
     }
     t->seen[name / 8] |= (unsigned char)(1 << name % 8);

@@ -71,6 +71,18 @@ static int by_index(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+/* All is loaded: moves the tracks of the threads together, and frees what only loading needs. */
+static void keep_tracks(kpti_loaded *r)
+{
+    const kpti_heap heap = kpti_host_heap(r->env);
+    char *const items = r->threads.items;
+    for (uint32_t i = 0; i < r->threads.count; i++)
+        memmove(items + i * sizeof(kpti_track), &kpti_loaded_thread_at(r, i)->track,
+                sizeof(kpti_track));
+    r->tracks = (kpti_track *)items;
+    kpti_hash_table_free(&r->slots, &slots, &heap);
+}
+
 /* Returns whether a recorder can have assigned INDEX. It numbers all threads, and some may be missing: there
  * was no memory for their events, or the file is incomplete. */
 static int is_plausible(const kpti_loaded *r, uint32_t index)
@@ -315,5 +327,6 @@ kpt_status kpti_load_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *
             return damaged(error, "a thread's index is out of range");
     }
     complete(r);
+    keep_tracks(r);
     return KPT_OK;
 }

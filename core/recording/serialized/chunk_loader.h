@@ -14,7 +14,7 @@ typedef struct kpti_list {
     uint32_t count;
 } kpti_list;
 
-/* A thread and its last chunk. */
+/* A thread that is being loaded, and its last chunk. */
 typedef struct kpti_loaded_thread {
     kpti_track track;
     kpti_chunk *last;
@@ -31,11 +31,13 @@ typedef struct kpti_loaded {
     const kpti_env *env;
     kpti_list chunks; /* kpt_chunk, in the order of loading */
     kpti_list heads;  /* kpti_chunk *: blocks of KPTI_HEADS_IN_BLOCK */
-    /* kpti_loaded_thread, in the order of loading; by index when all is loaded */
+    /* While loading, kpti_loaded_thread, in the order of loading. Afterwards tracks has them by index, in the same
+     * memory. */
     kpti_list threads;
-    kpti_hash_table slots;       /* kpti_thread_slot, by the thread's index */
-    kpti_list runs;              /* kpti_run */
-    kpti_list names;             /* kpti_function_view */
+    kpti_track *tracks;
+    kpti_hash_table slots; /* kpti_thread_slot, by the thread's index; freed when all is loaded */
+    kpti_list runs;        /* kpti_run */
+    kpti_list names;       /* kpti_function_view */
     kpti_list cross_thread_ends; /* kpti_cross_thread_end */
     kpti_clock_point first_point;
     kpti_clock_point last_point;

@@ -52,8 +52,7 @@ static int describe(void *ctx, uint32_t id, kpti_function_view *out)
 static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *error)
 {
     kpti_loaded *r = self;
-    kpti_track *tracks = kpti_alloc(r->env, (r->threads.count + 1) * sizeof *tracks);
-    kpti_recording recording = {tracks,
+    kpti_recording recording = {r->tracks,
                                 r->threads.count,
                                 r->runs.items,
                                 r->runs.count,
@@ -66,13 +65,9 @@ static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *
     kpti_clock clock;
     kpti_delivery_job job = {r->env, &recording, delivery, kpti_clock_convert, &clock, 0};
     kpt_status status;
-    if (!tracks) return kpti_fail(error, KPT_E_MEMORY, "no memory to deliver");
-    for (uint32_t i = 0; i < r->threads.count; i++)
-        tracks[i] = kpti_loaded_thread_at(r, i)->track;
     kpti_clock_between(&r->first_point, &r->last_point, &clock);
     status = kpti_deliver(&job, error);
     r->stats.events_repaired = job.repairs;
-    kpti_free(r->env, tracks, (r->threads.count + 1) * sizeof *tracks);
     return status;
 }
 

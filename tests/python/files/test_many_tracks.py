@@ -1,0 +1,85 @@
+"""Files with many tracks: what writing other formats, pages and tables of them takes follows the tracks that are open at
+one time, and a few hundred bytes for each that is in the file."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+if os.environ.get("KPT_GREENLETS"):
+    sys.path.append(os.environ["KPT_GREENLETS"])
+try:
+    import greenlet
+except ImportError:
+    greenlet = None
+
+from support import BACKEND, Case, FREE_THREADED
+
+import kpytrace
+
+# Runs the command line, and prints the largest memory of the process.
+COMMAND = """
+import runpy, sys
+try:
+    runpy.run_module("kpytrace", run_name="__main__", alter_sys=True)
+except SystemExit as end:
+    if end.code:
+        raise
+with open("/proc/self/status") as lines:  # ru_maxrss would be that of this program's parent, if that is larger
+    print(next(line.split()[1] for line in lines if line.startswith("VmHWM")), file=sys.stderr)
+"""
+
+TRACKS = 20_000 if greenlet and not FREE_THREADED else 3_000
+PYTHON_BYTES = 48 << 20  # the process alone, and the part of the file that is resident
+# A cursor for each track at once took 28 kB of each.
+EACH_BYTES = 1500 if TRACKS == 20_000 else 6000
+
+
+def leaf():
+    return len("")
+
+
+def work():
+    leaf()
+
+
+@unittest.skipUnless(BACKEND.exists(), f"there is no {BACKEND.name}")
+class ManyTracks(Case):
+    def record(self):
+        path = self.folder / "many.kpt"
+        with kpytrace.trace(path):
+            for _ in range(TRACKS):
+                if TRACKS == 20_000:
+                    greenlet.greenlet(work).switch()
+                else:
+                    thread = threading.Thread(target=work)
+                    thread.start()
+                    thread.join()
+        return path
+
+    def run_command(self, *words):
+        reply = subprocess.run([sys.executable, "-c", COMMAND, *map(str, words)], capture_output=True, text=True)
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        peak = int(reply.stderr.split()[-1]) << 10
+        self.assertLess(peak, PYTHON_BYTES + EACH_BYTES * TRACKS, words)
+        return reply.stdout
+
+    def test_what_commands_take(self):
+        path = self.record()
+        for suffix in ("pftrace", "html", "collapsed", "speedscope.json", "json"):
+            with self.subTest(suffix):
+                self.run_command("convert", path, self.folder / f"out.{suffix}")
+        self.run_command("report", "-q", "-o", self.folder / "report.html", path)
+        self.run_command("diff", path, path)
+        self.assertIn(f"{TRACKS:,}", self.run_command("top", path))
+        events = self.read_trace(self.folder / "out.json")["traceEvents"]
+        calls = [e for e in events if e["ph"] == "X" and e["name"].endswith(": leaf")]
+        self.assertEqual(len({e["tid"] for e in calls}), TRACKS)
+        self.assertEqual(len(calls), TRACKS)
+
+
+if __name__ == "__main__":
+    unittest.main()
