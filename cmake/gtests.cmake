@@ -33,11 +33,21 @@ function(kpt_when program out)
   set(${out} "${_when}" PARENT_SCOPE)
 endfunction()
 
+# Compiles up to six C++ files of PROGRAM's own folder at a time, which takes half as long as one by one. Names in them
+# differ, therefore. Files of other folders, which several programs share, and C files are compiled one by one.
+function(kpt_unite program)
+  get_target_property(_sources ${program} SOURCES)
+  list(FILTER _sources EXCLUDE REGEX "^[^/$]+\\.cc$")
+  set_source_files_properties(${_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_target_properties(${program} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+endfunction()
+
 function(kpt_add_gtests program prefix)
   if(TARGET kpt_fake_stacks)
     target_link_libraries(${program} PRIVATE kpt_fake_stacks)
   endif()
   if(KPT_QUICK_TESTS)
+    kpt_unite(${program})
     get_target_property(_options ${program} COMPILE_OPTIONS)
     if(_options MATCHES "-O[1-9]") # not the -O0 of all tests: a precompiled header fits only its own options
       target_precompile_headers(${program} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<gtest/gtest.h$<ANGLE-R>>")

@@ -12,7 +12,7 @@ namespace
 
 constexpr int THREADS = 8;
 constexpr int ROUNDS = 4000;
-const kpti_handle_kind THING = {"thing", nullptr};
+const kpti_handle_kind SHARED_THING = {"thing", nullptr};
 
 void on_all_threads(const std::function<void(int)> &work)
 {
@@ -30,12 +30,12 @@ struct counter {
 TEST(HandleThreads, OneIsInsideAndTheOthersAreTold)
 {
     counter shared;
-    kpt_handle handle = make_handle(&THING, &shared);
+    kpt_handle handle = make_handle(&SHARED_THING, &shared);
     std::atomic<long> entered{0}, refused{0};
     on_all_threads([&](int) {
         for (int i = 0; i < ROUNDS; i++) {
             kpti_call call;
-            kpt_status status = kpti_call_begin(&call, handle, &THING);
+            kpt_status status = kpti_call_begin(&call, handle, &SHARED_THING);
             if (status == KPT_OK) {
                 static_cast<counter *>(call.object)->value++;
                 (void)kpti_fail(&call.error, 0, "round %d", i);
@@ -50,7 +50,7 @@ TEST(HandleThreads, OneIsInsideAndTheOthersAreTold)
     });
     EXPECT_EQ(entered + refused, long{THREADS} * ROUNDS);
     EXPECT_EQ(shared.value, entered);
-    EXPECT_EQ(end_handle(handle, &THING), KPT_OK);
+    EXPECT_EQ(end_handle(handle, &SHARED_THING), KPT_OK);
 }
 
 TEST(HandleThreads, EachHasItsOwnObjects)
@@ -59,15 +59,15 @@ TEST(HandleThreads, EachHasItsOwnObjects)
         for (int i = 0; i < ROUNDS; i++) {
             counter own;
             std::string text = std::to_string(thread) + " " + std::to_string(i);
-            kpt_handle handle = make_handle(&THING, &own, text.c_str());
+            kpt_handle handle = make_handle(&SHARED_THING, &own, text.c_str());
             EXPECT_EQ(text_of(handle), text);
-            EXPECT_EQ(kpti_handle_peek(handle, &THING), &own);
+            EXPECT_EQ(kpti_handle_peek(handle, &SHARED_THING), &own);
             kpti_call call;
-            ASSERT_EQ(kpti_call_begin(&call, handle, &THING), KPT_OK);
+            ASSERT_EQ(kpti_call_begin(&call, handle, &SHARED_THING), KPT_OK);
             EXPECT_EQ(call.object, &own);
             (void)kpti_call_leave(&call, KPT_OK);
-            EXPECT_EQ(end_handle(handle, &THING), KPT_OK);
-            EXPECT_EQ(kpti_handle_peek(handle, &THING), nullptr);
+            EXPECT_EQ(end_handle(handle, &SHARED_THING), KPT_OK);
+            EXPECT_EQ(kpti_handle_peek(handle, &SHARED_THING), nullptr);
         }
     });
 }
@@ -85,12 +85,12 @@ TEST(HandleThreads, ADeadHandleDoesNotLeadToWhoTookItsPlace)
         if (thread > 2) return;
         if (thread > 0) {
             while (!enough)
-                if (kpti_handle_peek(dead.load(), &THING)) led_astray++;
+                if (kpti_handle_peek(dead.load(), &SHARED_THING)) led_astray++;
             return;
         }
         for (int i = 0; i < 50 * ROUNDS; i++) {
-            kpt_handle handle = make_handle(&THING, &object);
-            EXPECT_EQ(end_handle(handle, &THING), KPT_OK);
+            kpt_handle handle = make_handle(&SHARED_THING, &object);
+            EXPECT_EQ(end_handle(handle, &SHARED_THING), KPT_OK);
             dead = handle;
         }
         enough = true;
@@ -102,12 +102,12 @@ TEST(HandleThreads, APinKeepsTheObjectFromEnding)
 {
     for (int round = 0; round < ROUNDS / 40; round++) {
         auto *object = new counter;
-        kpt_handle handle = make_handle(&THING, object);
+        kpt_handle handle = make_handle(&SHARED_THING, object);
         std::atomic<int> ended{0};
         on_all_threads([&](int thread) {
             if (thread < THREADS / 2) {
                 for (int i = 0; i < 40; i++) {
-                    auto *pinned = static_cast<counter *>(kpti_handle_pin(handle, &THING));
+                    auto *pinned = static_cast<counter *>(kpti_handle_pin(handle, &SHARED_THING));
                     if (!pinned) break;
                     EXPECT_EQ(pinned->value, 0); /* freed memory, if the pin did not hold */
                     kpti_handle_unpin(handle);
@@ -116,7 +116,7 @@ TEST(HandleThreads, APinKeepsTheObjectFromEnding)
             }
             kpt_status status;
             do {
-                status = end_handle(handle, &THING);
+                status = end_handle(handle, &SHARED_THING);
                 if (status == KPT_OK) ended++;
             } while (status == KPT_E_STATE || status == KPT_E_BUSY);
         });

@@ -32,7 +32,7 @@ template <typename F> uint32_t native(F *function)
     return place_native(reinterpret_cast<uintptr_t>(function) + 4);
 }
 
-uint32_t make(const std::vector<uint32_t> &locations)
+uint32_t make_held(const std::vector<uint32_t> &locations)
 {
     return stack_make(locations.data(), static_cast<uint32_t>(locations.size()));
 }
@@ -88,8 +88,8 @@ TEST(Symbolize, NothingIsOneEmptyCall)
 TEST(Symbolize, EachFrameIsThereOnceAndEqualTracebacksTogether)
 {
     const uint32_t outer = place_python("outer", 2, 10);
-    const uint32_t a = make({place_python("a", 4, 20), outer});
-    const uint32_t b = make({place_python("b", 6, 30), outer});
+    const uint32_t a = make_held({place_python("a", 4, 20), outer});
+    const uint32_t b = make_held({place_python("b", 6, 30), outer});
     const taken t = read({{0, a, 0, 0}, {0, b, 0, 0}, {0, a, 0, 0}});
     EXPECT_EQ(t.lists, (std::vector<names>{{"a", "outer"}, {"b", "outer"}, {"a", "outer"}}));
     EXPECT_EQ(t.symbols, 3u);
@@ -99,10 +99,10 @@ TEST(Symbolize, EachFrameIsThereOnceAndEqualTracebacksTogether)
 
 TEST(Symbolize, PythonComesBeforeTheNativeFrameThatRunsIt)
 {
-    const uint32_t python = make(
+    const uint32_t python = make_held(
         {place_python("inner", 1, 1), place_python("outer", 2, 2), place_python("last", 3, 3)});
-    const uint32_t cpp = make({native(a_function_of_cpp), native(my_PyEval_EvalFrame),
-                               native(a_function_of_cpp), native(my_PyEval_EvalFrame)});
+    const uint32_t cpp = make_held({native(a_function_of_cpp), native(my_PyEval_EvalFrame),
+                                    native(a_function_of_cpp), native(my_PyEval_EvalFrame)});
     EXPECT_EQ(read({{0, python, 0, cpp}}).lists[0],
               (names{"a_function_of_cpp(int)", "inner", "my_PyEval_EvalFrame",
                      "a_function_of_cpp(int)", "outer", "my_PyEval_EvalFrame", "last"}));
@@ -110,14 +110,14 @@ TEST(Symbolize, PythonComesBeforeTheNativeFrameThatRunsIt)
 
 TEST(Symbolize, ScriptComesOnceBeforeItsInterpreter)
 {
-    const uint32_t script = make({place_told(KPT_SYMBOL_SCRIPT, "s1", "model.py", 5),
-                                  place_told(KPT_SYMBOL_SCRIPT, "s2", "model.py", 6)});
-    const uint32_t cpp = make({native(a_function_of_cpp), native(InterpreterStateImpl::run),
-                               native(InterpreterStateImpl::run)});
+    const uint32_t script = make_held({place_told(KPT_SYMBOL_SCRIPT, "s1", "model.py", 5),
+                                       place_told(KPT_SYMBOL_SCRIPT, "s2", "model.py", 6)});
+    const uint32_t cpp = make_held({native(a_function_of_cpp), native(InterpreterStateImpl::run),
+                                    native(InterpreterStateImpl::run)});
     EXPECT_EQ(read({{0, 0, script, cpp}}).lists[0],
               (names{"a_function_of_cpp(int)", "s1", "s2", "InterpreterStateImpl::run()",
                      "InterpreterStateImpl::run()"}));
-    const uint32_t python = make({place_python("p", 1, 1)});
+    const uint32_t python = make_held({place_python("p", 1, 1)});
     EXPECT_EQ(read({{0, python, script, 0}}).lists[0], (names{"s1", "s2", "p"}));
 }
 
@@ -134,8 +134,8 @@ void tell(void *ctx, kpt_str file, uint32_t line, kpt_add_frame_fn add, void *ad
 TEST(Symbolize, WhatWasGeneratedFollowsItsFrame)
 {
     const uint32_t generated = place_python("kernel", 1, 77);
-    const uint32_t stack = make({place_python("x", 1, 1), generated, place_python("y", 1, 2)});
-    const uint32_t again = make({generated});
+    const uint32_t stack = make_held({place_python("x", 1, 1), generated, place_python("y", 1, 2)});
+    const uint32_t again = make_held({generated});
     int asked = 0;
     const taken t = read({{0, stack, 0, 0}, {0, again, 0, 0}}, tell, &asked);
     EXPECT_EQ(t.lists, (std::vector<names>{{"x", "kernel", "made from", "and from", "y"},
@@ -166,7 +166,8 @@ TEST(Symbolize, EachMissingAllocationIsToldAndNothingLeaks)
 {
     std::vector<kpt_traceback> tracebacks;
     for (uint32_t i = 0; i < 200; i++)
-        tracebacks.push_back({0, make({place_python("f", i, i), place_python("g", i, 1)}), 0, 0});
+        tracebacks.push_back(
+            {0, make_held({place_python("f", i, i), place_python("g", i, 1)}), 0, 0});
     kpt_status status = KPT_E_MEMORY;
     uint32_t allocation = 0;
     while (status == KPT_E_MEMORY) {

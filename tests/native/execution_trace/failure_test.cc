@@ -113,22 +113,22 @@ TEST_F(Failure, AFileThatCantBeWrittenLeavesTheJournal)
 
 /* The host's allocator, which fails at call number fails_at. It fails for all calls of the observer's own
  * threads, so these do nothing (follower_test.cc tests their failures). */
-thread_local bool is_ours = false;
+thread_local bool is_caller = false;
 struct Allocator {
     uint64_t fails_at;
     uint64_t calls;
     int64_t bytes;
 };
 
-void *allocate(void *ctx, uint64_t size)
+void *allocate_until(void *ctx, uint64_t size)
 {
     Allocator *a = static_cast<Allocator *>(ctx);
-    if (!is_ours || ++a->calls == a->fails_at) return nullptr;
+    if (!is_caller || ++a->calls == a->fails_at) return nullptr;
     a->bytes += static_cast<int64_t>(size);
     return malloc(size);
 }
 
-void deallocate(void *ctx, void *memory, uint64_t size)
+void deallocate_counted(void *ctx, void *memory, uint64_t size)
 {
     static_cast<Allocator *>(ctx)->bytes -= static_cast<int64_t>(size);
     free(memory);
@@ -140,10 +140,10 @@ TEST_F(Failure, EveryAllocationMayFail)
     Allocator allocator = {0, 0, 0};
     uint64_t at = 0;
     bool is_whole = false;
-    is_ours = true;
+    is_caller = true;
     env.host.ctx = &allocator;
-    env.host.alloc = allocate;
-    env.host.dealloc = deallocate;
+    env.host.alloc = allocate_until;
+    env.host.dealloc = deallocate_counted;
     args.flags = KPT_OBSERVER_STACKS;
     args.data_ops = kpt_str_of("none");
     gather_stack(3);

@@ -11,7 +11,7 @@
 namespace
 {
 
-constexpr int THREADS = 8;
+constexpr int LOGGING_THREADS = 8;
 constexpr uint64_t EACH = 4 * LOG_CHUNK + 100;
 
 using sequences = std::map<uint64_t, std::vector<uint64_t>>;
@@ -60,9 +60,9 @@ class LogThreads : public testing::Test
 TEST_F(LogThreads, EachHasItsOwnInOrder)
 {
     make(0);
-    run(THREADS, EACH);
+    run(LOGGING_THREADS, EACH);
     const log_content content = log_read(log);
-    EXPECT_EQ(content.count, THREADS * EACH);
+    EXPECT_EQ(content.count, LOGGING_THREADS * EACH);
     for (const auto &[thread, addresses] : by_thread(content)) {
         ASSERT_EQ(addresses.size(), EACH) << thread;
         for (uint64_t i = 0; i < EACH; i++)
@@ -75,9 +75,9 @@ TEST_F(LogThreads, EachHasItsOwnInOrder)
 TEST_F(LogThreads, ALimitCountsExactly)
 {
     make(3000);
-    run(THREADS, EACH);
+    run(LOGGING_THREADS, EACH);
     const log_content content = log_read(log);
-    EXPECT_EQ(content.count + content.dropped, THREADS * EACH);
+    EXPECT_EQ(content.count + content.dropped, LOGGING_THREADS * EACH);
     EXPECT_GE(content.count, 3000u);
     for (const auto &[thread, addresses] : by_thread(content))
         for (uint64_t i = 1; i < addresses.size(); i++)
@@ -92,14 +92,14 @@ TEST_F(LogThreads, IdleOnesTakeNothingFromTheLimit)
     std::atomic<bool> over{false};
     std::vector<std::thread> threads;
     make(5000);
-    for (int i = 1; i < THREADS; i++)
+    for (int i = 1; i < LOGGING_THREADS; i++)
         threads.emplace_back([&, i] {
             note_all(static_cast<uint32_t>(i), 1);
             ready++;
             while (!over)
                 std::this_thread::yield();
         });
-    while (ready < THREADS - 1)
+    while (ready < LOGGING_THREADS - 1)
         std::this_thread::yield();
     note_all(0, 10 * LOG_CHUNK + 3);
     const log_content content = log_read(log);
@@ -158,11 +158,11 @@ TEST_F(LogThreads, EndWaitsForThoseInside)
 
 TEST_F(LogThreads, ACopyOfARunningLogIsWhole)
 {
-    std::atomic<int> running{THREADS};
+    std::atomic<int> running{LOGGING_THREADS};
     std::vector<std::thread> threads;
     uint64_t last = 0;
     make(0);
-    for (uint32_t i = 0; i < THREADS; i++)
+    for (uint32_t i = 0; i < LOGGING_THREADS; i++)
         threads.emplace_back([&, i] {
             note_all(i, EACH);
             running--;

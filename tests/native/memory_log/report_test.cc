@@ -291,10 +291,10 @@ TEST_F(Report, WithoutMemory)
         malloc_fails(0);
         const auto s = snapshot();
         ASSERT_TRUE(s);
-        uint64_t entries = (*s)["kpytrace"]["entries_dropped"].number;
+        uint64_t kept = (*s)["kpytrace"]["entries_dropped"].number;
         for (const auto &trace : (*s)["device_traces"].items)
-            entries += trace->items.size();
-        EXPECT_EQ(entries, 4u) << after;
+            kept += trace->items.size();
+        EXPECT_EQ(kept, 4u) << after;
     }
 }
 

@@ -6,10 +6,10 @@ namespace
 constexpr uint64_t run_ticks = 100000;
 constexpr uint64_t pause_ticks = 5000;
 
-class Program
+class ProgramWriter
 {
   public:
-    Program(Tape *tape, uint32_t seed, const ProgramOptions &options)
+    ProgramWriter(Tape *tape, uint32_t seed, const ProgramOptions &options)
         : tape_(*tape), random_(seed), options_(options)
     {
         tape_.chunk(now_);
@@ -192,5 +192,5 @@ void write_random_program(Recording *recording, uint32_t seed, ProgramOptions op
     for (uint32_t run = 1; run < options.runs; run++)
         recording->add_run(run * run_ticks, (run + 1) * run_ticks - pause_ticks);
     for (uint32_t t = 0; t < options.threads; t++)
-        Program(&recording->tape(t), seed * 101 + t, options).write();
+        ProgramWriter(&recording->tape(t), seed * 101 + t, options).write();
 }

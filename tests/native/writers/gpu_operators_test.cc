@@ -10,7 +10,7 @@
 namespace
 {
 
-const kpti_heap plain_heap = {};
+const kpti_heap default_heap = {};
 
 /* A call on a thread, and a kernel that it starts. */
 kpt_status add_launch(kpti_gpu_log &log, uint32_t thread, int64_t ns, uint64_t correlation,
@@ -41,8 +41,8 @@ class GpuOperators : public Writing
   protected:
     GpuOperators()
     {
-        kpti_gpu_log_init(&log, &plain_heap);
-        kpti_operator_walk_init(&walk, &plain_heap, nullptr, nullptr);
+        kpti_gpu_log_init(&log, &default_heap);
+        kpti_operator_walk_init(&walk, &default_heap, nullptr, nullptr);
     }
     ~GpuOperators() override
     {
@@ -59,7 +59,7 @@ class GpuOperators : public Writing
         parcel delivery = t.delivery(KPT_ORDER_TIME);
         kpti_operator_table *table = nullptr;
         uint32_t count = 0;
-        EXPECT_EQ(kpti_operator_table_open(&plain_heap, 0, &table), KPT_OK);
+        EXPECT_EQ(kpti_operator_table_open(&default_heap, 0, &table), KPT_OK);
         EXPECT_EQ(kpti_operator_table_add_gpu(table, &log), KPT_OK);
         EXPECT_EQ(kpti_operator_table_batch(table, delivery.batch()), KPT_OK);
         const kpti_operator_row *row = kpti_operator_table_rows(table, &count);
@@ -128,7 +128,7 @@ TEST_F(GpuOperators, RandomProgramsAgreeWithASlowModel)
         std::mt19937 next(seed);
         std::map<std::string, uint64_t> expected;
         kpti_gpu_log_free(&log);
-        kpti_gpu_log_init(&log, &plain_heap);
+        kpti_gpu_log_init(&log, &default_heap);
         for (kpt_activity &a : t.calls)
             if (a.name % 2) a.kind = KPT_KIND_OPERATOR;
         for (int i = 0; i < 300; i++) {
@@ -194,7 +194,7 @@ TEST_F(GpuOperators, KernelsHaveTheirOperatorInTheFile)
         EXPECT_EQ(found[3]["args"]["forward at"].text, "(not recorded)");
     }
     kpti_operator_walk_free(&walk);
-    kpti_operator_walk_init(&walk, &plain_heap, nullptr, nullptr);
+    kpti_operator_walk_init(&walk, &default_heap, nullptr, nullptr);
     walk_of(t);
     std::map<std::string, std::vector<std::string>> external;
     for (const note_seen &slice : perfetto(t).slices) {

@@ -27,7 +27,7 @@ std::string round_trip(const std::string &text)
     return read_json("\"" + escape(text) + "\"").text;
 }
 
-const std::string bad = "\xEF\xBF\xBD";
+const std::string replaced = "\xEF\xBF\xBD";
 
 /* The tests' own reader must be strict. */
 TEST(JsonText, TheReaderIsStrict)
@@ -76,19 +76,19 @@ TEST(JsonText, WhatIsNoUtf8IsReplaced)
     struct {
         std::string in, out;
     } rows[] = {
-        {"\x80", bad},
-        {"\xff", bad},
-        {"a\xc3", "a" + bad}, /* cut off */
-        {"\xc3(", bad + "("}, /* the next bytes are kept */
-        {"\xe2\x82", bad},    /* a maximal part is one */
-        {"\xe2\x82x", bad + "x"},
-        {"\xf0\x9f\x98", bad},
-        {"\xc0\xaf", bad + bad}, /* overlong */
-        {"\xe0\x80\xaf", bad + bad + bad},
-        {"\xed\xa0\x80", bad + bad + bad},           /* a surrogate */
-        {"\xf4\x90\x80\x80", bad + bad + bad + bad}, /* beyond U+10FFFF */
-        {"\xf8\x88\x80\x80\x80", bad + bad + bad + bad + bad},
-        {"ok\xfe\"", "ok" + bad + "\\\""},
+        {"\x80", replaced},
+        {"\xff", replaced},
+        {"a\xc3", "a" + replaced}, /* cut off */
+        {"\xc3(", replaced + "("}, /* the next bytes are kept */
+        {"\xe2\x82", replaced},    /* a maximal part is one */
+        {"\xe2\x82x", replaced + "x"},
+        {"\xf0\x9f\x98", replaced},
+        {"\xc0\xaf", replaced + replaced}, /* overlong */
+        {"\xe0\x80\xaf", replaced + replaced + replaced},
+        {"\xed\xa0\x80", replaced + replaced + replaced},                /* a surrogate */
+        {"\xf4\x90\x80\x80", replaced + replaced + replaced + replaced}, /* beyond U+10FFFF */
+        {"\xf8\x88\x80\x80\x80", replaced + replaced + replaced + replaced + replaced},
+        {"ok\xfe\"", "ok" + replaced + "\\\""},
     };
     for (const auto &row : rows)
         EXPECT_EQ(escape(row.in), row.out);

@@ -17,7 +17,7 @@ READERS, TABLES = (ROOT / "build" / name / "bin" / "python" for name in ("reader
 PERFETTO = ROOT / "tests" / "python" / "support" / "perfetto_calls.py"
 # The second rank has more layers, and another function.
 PROGRAM = """
-import light, os
+import os
 import torch
 rank = int(os.environ["RANK"])
 model = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(rank + 1)))

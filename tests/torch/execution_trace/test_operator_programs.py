@@ -32,7 +32,7 @@ class Programs(unittest.TestCase):
 
     def write(self, text):
         with open(self.path("program.py"), "w") as file:
-            file.write("import light\n" + TRAIN + textwrap.dedent(text))
+            file.write(TRAIN + textwrap.dedent(text))
         return self.path("program.py")
 
     def run_program(self, text, *options, status=0, **variables):

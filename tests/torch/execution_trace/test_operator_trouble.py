@@ -18,7 +18,7 @@ from kpytrace.torch import _compile, _environment
 LONG = bool(os.environ.get("KPYTRACE_TEST_LONG"))
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEAD = """
-import light, ctypes, os, signal, sys, threading, time
+import ctypes, os, signal, sys, threading, time
 import torch
 torch.set_num_threads(1)
 counter = ctypes.CDLL(os.environ["COUNTER"])
@@ -142,7 +142,7 @@ finally:
 ENDINGS = {"end": (0, "whole.json"), "exit": (3, "stream.kpt"), "raise": (1, "ring.kpt"), "stop": (4, "whole.json")}
 # Forks a process for each file, as the import of torch takes longer than all the rest.
 FORKS = """
-import light, os, sys
+import os, sys
 import torch
 torch.set_num_threads(1)
 for path in sys.argv[1:]:

@@ -221,7 +221,7 @@ class OnDemand(unittest.TestCase):
 
     def run_with(self, install, code):
         with tempfile.TemporaryDirectory() as folder:
-            reply = support.python("-c", "import light, kpytrace.torch\n" + install + REQUEST + code,
+            reply = support.python("-c", "import kpytrace.torch\n" + install + REQUEST + code,
                                    self.library, folder)
             self.assertEqual(reply.returncode, 0, reply.stdout + reply.stderr)
             return reply, os.listdir(folder)

@@ -13,7 +13,6 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
-import light  # noqa: F401
 import torch
 from torch.profiler import profile, record_function, tensorboard_trace_handler
 from traced import CPU

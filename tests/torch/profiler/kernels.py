@@ -16,7 +16,6 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
-import light  # noqa: F401
 import torch
 from torch.profiler import profile, tensorboard_trace_handler
 

@@ -118,7 +118,7 @@ print(json.dumps(sum(row["name"].endswith(": backward") for row in traced.calls(
 """
 
 LOADER = """
-import torch, torch._prims.rng_prims, traced  # random numbers want it, and light leaves it out
+import torch, torch._prims.rng_prims, traced  # random numbers want it, and support/light leaves it out
 from torch.utils.data import DataLoader, Dataset
 
 class Numbers(Dataset):
@@ -135,7 +135,7 @@ print(traced.run(work).result)
 
 # T41: the inner one works, and so do later ones; torch crashes when the outer is exported.
 NESTED = """
-import light, torch, traced
+import torch, traced
 
 def marker():
     torch.ones(1)
@@ -156,7 +156,7 @@ say("outer", outer)
 
 # T41: two threads, each with a profiler of its own. Both take every step together, and report it.
 PARALLEL = """
-import light, sys, threading, torch, traced
+import sys, threading, torch, traced
 together = threading.Barrier(2, timeout=30)
 
 def say(what):

@@ -47,7 +47,7 @@ def python(*arguments, timeout=120, **variables):
 
 class Forker:
     """A process that has imported torch, which takes two seconds, and that forks one for each program. kpytrace is not
-    imported in it. With WHOLE it has imported torch's compiler, too (light.py)."""
+    imported in it. With WHOLE it has imported torch's compiler, too (light/sitecustomize.py)."""
     # What a program may have of its own. torch and the dynamic linker read others when they are loaded.
     VARIABLES = {"CXX", "KPYTRACE_TEST_LONG", "KPYTRACE_TORCH_CACHE", "PATH"}
     PROGRAM = 99  # a descriptor that is free
@@ -99,7 +99,7 @@ def attempt(code, mode=None, forked=False, **variables):
     """Runs CODE, with kpytrace installed if there is a MODE, and returns its status and output. FORKED: in quick runs
     the process is forked from one that has imported torch. Not for what compares threads: Kineto has noted the number
     of the main thread by then. Nor for what tests the start or the end of a process."""
-    code = "import light\n" + (INSTALL.format(mode=mode) if mode else "") + textwrap.dedent(code)
+    code = (INSTALL.format(mode=mode) if mode else "") + textwrap.dedent(code)
     forker = Forker.of(variables) if forked else None
     return forker.run(code, 120, **variables) if forker else python("-c", code, **variables)
 

@@ -7,6 +7,7 @@ frame below, and to a usual end. The program is an open file, whose name is on t
 import gc
 import json
 import os
+import runpy
 import socket
 import sys
 
@@ -31,9 +32,9 @@ def main():
     program = int(os.path.basename(sys.argv[0]))
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path.remove(here)
-    import light  # noqa: F401
+    runpy.run_path(os.path.join(os.path.dirname(here), "light", "sitecustomize.py"))
     import torch  # noqa: F401
-    import torch._inductor.config  # noqa: F401  -- light.py's in most cases
+    import torch._inductor.config  # noqa: F401  -- light's in most cases
 
     gc.freeze()
     request, files = next_program(connection)
