@@ -118,7 +118,7 @@ print(json.dumps(sum(row["name"].endswith(": backward") for row in traced.calls(
 """
 
 LOADER = """
-import torch, torch._prims.rng_prims, traced  # random numbers want it, and support/light leaves it out
+import torch, traced
 from torch.utils.data import DataLoader, Dataset
 
 class Numbers(Dataset):
