@@ -146,7 +146,11 @@ class Death(Packed):
         program = WORK + textwrap.dedent("""
             import kpytrace, threading, time
             kpytrace.start(sys.argv[1], flush_ns="20ms", compress=True)
-            threading.Thread(target=work, args=(10 ** 9,), daemon=True).start()
+            def busy():
+                while True:
+                    work(20000)
+                    time.sleep(float(sys.argv[2]))
+            threading.Thread(target=busy, daemon=True).start()
             done = 0
             while True:
                 work(50)
@@ -156,9 +160,10 @@ class Death(Packed):
             """)
         seed = random.randrange(2**32)
         rng = random.Random(seed)
-        for i in range(3):
+        for i, rest in enumerate((0.05, 0.01, 0)):  # without rests it records ten million calls a second
             with self.subTest(f"kill {i}, seed {seed}"):
-                child = subprocess.Popen([sys.executable, "-c", program, self.kpt], text=True, stdout=subprocess.PIPE)
+                child = subprocess.Popen([sys.executable, "-c", program, self.kpt, str(rest)], text=True,
+                                         stdout=subprocess.PIPE)
                 first = child.stdout.readline()
                 time.sleep(2.1 + rng.random() * 0.2)
                 child.kill()
