@@ -129,17 +129,19 @@ test-all: ## test, with more Pythons and the newest torch; then sanitizers, fuzz
 	@$(MAKE) pythons
 	@$(MAKE) lint
 	@$(MAKE) torch-newest-environment
-	@$(MAKE) no-precompiled-headers
+	@$(MAKE) whole-builds
 	@$(MAKE) test
 	@$(MAKE) asan
 	@$(MAKE) tsan
 	@$(MAKE) fuzz FUZZ_SECONDS=600
 	@$(MAKE) cross
 
-# Until the next configuration with the preset. A test that forgot to include something then fails to build.
-.PHONY: no-precompiled-headers
-no-precompiled-headers: build/release/.configured
-	@cmake -DKPT_QUICK_TESTS=OFF build/release >build/release/configure.log
+# Until the next configuration with the preset. A test that forgot to include something then fails to build, and
+# sanitizers have a Python of each kind.
+WHOLE := release asan tsan
+.PHONY: whole-builds
+whole-builds: $(WHOLE:%=build/%/.configured)
+	@for preset in $(WHOLE); do cmake -DKPT_QUICK_TESTS=OFF build/$$preset >build/$$preset/configure.log; done
 
 .PHONY: asan
 asan: build-asan ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
