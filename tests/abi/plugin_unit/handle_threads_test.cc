@@ -10,14 +10,14 @@
 namespace
 {
 
-constexpr int THREADS = 8;
-constexpr int ROUNDS = 4000;
+constexpr int HANDLE_THREADS = 8;
+constexpr int HANDLE_ROUNDS = 4000;
 const kpti_handle_kind SHARED_THING = {"thing", nullptr};
 
 void on_all_threads(const std::function<void(int)> &work)
 {
     std::vector<std::thread> threads;
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < HANDLE_THREADS; i++)
         threads.emplace_back(work, i);
     for (auto &thread : threads)
         thread.join();
@@ -33,7 +33,7 @@ TEST(HandleThreads, OneIsInsideAndTheOthersAreTold)
     kpt_handle handle = make_handle(&SHARED_THING, &shared);
     std::atomic<long> entered{0}, refused{0};
     on_all_threads([&](int) {
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < HANDLE_ROUNDS; i++) {
             kpti_call call;
             kpt_status status = kpti_call_begin(&call, handle, &SHARED_THING);
             if (status == KPT_OK) {
@@ -48,7 +48,7 @@ TEST(HandleThreads, OneIsInsideAndTheOthersAreTold)
             if (i % 16 == 0) (void)text_of(handle);
         }
     });
-    EXPECT_EQ(entered + refused, long{THREADS} * ROUNDS);
+    EXPECT_EQ(entered + refused, long{HANDLE_THREADS} * HANDLE_ROUNDS);
     EXPECT_EQ(shared.value, entered);
     EXPECT_EQ(end_handle(handle, &SHARED_THING), KPT_OK);
 }
@@ -56,7 +56,7 @@ TEST(HandleThreads, OneIsInsideAndTheOthersAreTold)
 TEST(HandleThreads, EachHasItsOwnObjects)
 {
     on_all_threads([](int thread) {
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < HANDLE_ROUNDS; i++) {
             counter own;
             std::string text = std::to_string(thread) + " " + std::to_string(i);
             kpt_handle handle = make_handle(&SHARED_THING, &own, text.c_str());
@@ -88,7 +88,7 @@ TEST(HandleThreads, ADeadHandleDoesNotLeadToWhoTookItsPlace)
                 if (kpti_handle_peek(dead.load(), &SHARED_THING)) led_astray++;
             return;
         }
-        for (int i = 0; i < 50 * ROUNDS; i++) {
+        for (int i = 0; i < 50 * HANDLE_ROUNDS; i++) {
             kpt_handle handle = make_handle(&SHARED_THING, &object);
             EXPECT_EQ(end_handle(handle, &SHARED_THING), KPT_OK);
             dead = handle;
@@ -100,12 +100,12 @@ TEST(HandleThreads, ADeadHandleDoesNotLeadToWhoTookItsPlace)
 
 TEST(HandleThreads, APinKeepsTheObjectFromEnding)
 {
-    for (int round = 0; round < ROUNDS / 40; round++) {
+    for (int round = 0; round < HANDLE_ROUNDS / 40; round++) {
         auto *object = new counter;
         kpt_handle handle = make_handle(&SHARED_THING, object);
         std::atomic<int> ended{0};
         on_all_threads([&](int thread) {
-            if (thread < THREADS / 2) {
+            if (thread < HANDLE_THREADS / 2) {
                 for (int i = 0; i < 40; i++) {
                     auto *pinned = static_cast<counter *>(kpti_handle_pin(handle, &SHARED_THING));
                     if (!pinned) break;
@@ -128,7 +128,7 @@ TEST(HandleThreads, APinKeepsTheObjectFromEnding)
 TEST(HandleThreads, ProcessErrorIsWhole)
 {
     on_all_threads([](int thread) {
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < HANDLE_ROUNDS; i++) {
             kpti_error error;
             memset(&error, 'a' + thread, sizeof error);
             error.text[sizeof error.text - 1] = 0;

@@ -26,7 +26,7 @@ kpti_memory_history history_of(const std::vector<kpti_memory_entry> &given)
     return h;
 }
 
-kpti_memory_entry entry(uint64_t address, uint64_t size, uint32_t device, int kind)
+kpti_memory_entry segment_entry(uint64_t address, uint64_t size, uint32_t device, int kind)
 {
     kpti_memory_entry e = {};
     e.address = address;
@@ -80,10 +80,11 @@ TEST(Segments, OfNothing)
 
 TEST(Segments, JoinWhereTheyTouch)
 {
-    kpti_memory_history h = history_of({entry(5 * MEGABYTE - 8, 16, 1, KPTI_MEMORY_ALLOC),
-                                        entry(6 * MEGABYTE, 3 * MEGABYTE, 1, KPTI_MEMORY_ALLOC),
-                                        entry(20 * MEGABYTE, 8, 1, KPTI_MEMORY_FREE),
-                                        entry(40 * MEGABYTE, 8, 2, KPTI_MEMORY_ALLOC)});
+    kpti_memory_history h =
+        history_of({segment_entry(5 * MEGABYTE - 8, 16, 1, KPTI_MEMORY_ALLOC),
+                    segment_entry(6 * MEGABYTE, 3 * MEGABYTE, 1, KPTI_MEMORY_ALLOC),
+                    segment_entry(20 * MEGABYTE, 8, 1, KPTI_MEMORY_FREE),
+                    segment_entry(40 * MEGABYTE, 8, 2, KPTI_MEMORY_ALLOC)});
     kpti_memory_segments s;
     ASSERT_TRUE(kpti_memory_segments_find(&s, &h, 1));
     ASSERT_EQ(s.segment_count, 2u);
@@ -105,8 +106,8 @@ TEST(Segments, HoldEveryBlockOnRandomPrograms)
         for (int i = 0; i < 2000; i++) {
             const uint64_t address = random() % 4000 * 65536;
             const uint64_t size = random() % 50 ? random() % 65536 : random() % 5 * MEGABYTE;
-            given.push_back(entry(address, size, random() % 2,
-                                  random() % 3 ? KPTI_MEMORY_ALLOC : KPTI_MEMORY_FREE));
+            given.push_back(segment_entry(address, size, random() % 2,
+                                          random() % 3 ? KPTI_MEMORY_ALLOC : KPTI_MEMORY_FREE));
         }
         kpti_memory_history h = history_of(given);
         uint64_t blocks = 0;
@@ -124,7 +125,7 @@ TEST(Segments, HoldEveryBlockOnRandomPrograms)
 
 TEST(Segments, WithoutMemory)
 {
-    kpti_memory_history h = history_of({entry(16, 16, 0, KPTI_MEMORY_ALLOC)});
+    kpti_memory_history h = history_of({segment_entry(16, 16, 0, KPTI_MEMORY_ALLOC)});
     for (int after = 1; after <= 2; after++) {
         kpti_memory_segments s;
         malloc_fails(after);

@@ -17,9 +17,9 @@ namespace
 
 __extension__ typedef __int128 wide;
 
-constexpr int64_t second = 1000000000;
-constexpr int64_t day = 86400 * second;
-constexpr int64_t unix_start = 1700000000 * second;
+constexpr int64_t one_second = 1000000000;
+constexpr int64_t day = 86400 * one_second;
+constexpr int64_t unix_start = 1700000000 * one_second;
 
 kpti_clock_point point(uint64_t ticks, int64_t monotonic_ns, uint64_t hz = 0)
 {
@@ -49,7 +49,7 @@ int64_t exact(const kpti_clock_point &a, const kpti_clock_point &b, uint64_t tic
 TEST(Clock, goes_through_both_points)
 {
     const kpti_clock_point a = point(1000, 0);
-    const kpti_clock_point b = point(1000 + 121875000, second);
+    const kpti_clock_point b = point(1000 + 121875000, one_second);
     kpti_clock clock;
     kpti_clock_between(&a, &b, &clock);
     EXPECT_EQ(a.unix_ns, convert(&clock, a.ticks));
@@ -95,10 +95,11 @@ TEST_P(ClockRates, are_exact_to_the_nanosecond_and_monotone)
 }
 
 INSTANTIATE_TEST_SUITE_P(Counters, ClockRates,
-                         testing::Values(Rate{24e6, second}, Rate{121.875e6, second},
-                                         Rate{1e9, day}, Rate{2.1e9, second}, Rate{2.6e9, 30 * day},
-                                         Rate{3.7e9, 365 * day}, Rate{121.875e6, 1000 * day},
-                                         Rate{1e6, day}, Rate{32768, day}, Rate{5e9, second / 50}));
+                         testing::Values(Rate{24e6, one_second}, Rate{121.875e6, one_second},
+                                         Rate{1e9, day}, Rate{2.1e9, one_second},
+                                         Rate{2.6e9, 30 * day}, Rate{3.7e9, 365 * day},
+                                         Rate{121.875e6, 1000 * day}, Rate{1e6, day},
+                                         Rate{32768, day}, Rate{5e9, one_second / 50}));
 
 TEST(Clock, of_a_short_run_goes_by_the_counters_rate)
 {
@@ -138,11 +139,11 @@ TEST(Clock, of_a_counter_that_nothing_is_known_of)
 TEST(Clock, does_not_care_who_sets_the_time)
 {
     const kpti_clock_point a = point(0, 0);
-    kpti_clock_point b = point(1000000000, second);
-    b.unix_ns -= 3600 * second; // an hour back, meanwhile
+    kpti_clock_point b = point(1000000000, one_second);
+    b.unix_ns -= 3600 * one_second; // an hour back, meanwhile
     kpti_clock clock;
     kpti_clock_between(&a, &b, &clock);
-    EXPECT_EQ(a.unix_ns + second, convert(&clock, b.ticks));
+    EXPECT_EQ(a.unix_ns + one_second, convert(&clock, b.ticks));
 }
 
 TEST(Clock, saturates_at_the_ends_of_time)
@@ -176,18 +177,18 @@ TEST(Clock, may_begin_before_the_epoch)
 TEST(ClockThrough, goes_by_the_points_around)
 {
     // Two runs; between them the machine slept, and the monotonic clock did not count.
-    const kpti_clock_point points[] = {point(0, 0), point(1000000000, second),
-                                       point(9000000000, 2 * second),
-                                       point(9000000000 + 500000000, 3 * second)};
+    const kpti_clock_point points[] = {point(0, 0), point(1000000000, one_second),
+                                       point(9000000000, 2 * one_second),
+                                       point(9000000000 + 500000000, 3 * one_second)};
     kpti_clock_piece more[4];
     kpti_clock clock;
     kpti_clock_through(points, 4, more, &clock);
-    EXPECT_EQ(unix_start + second / 2, convert(&clock, 500000000));
-    EXPECT_EQ(unix_start + second, convert(&clock, 1000000000));
-    EXPECT_EQ(unix_start + 3 * second / 2, convert(&clock, 5000000000));
-    EXPECT_EQ(unix_start + 2 * second, convert(&clock, 9000000000));
-    EXPECT_EQ(unix_start + 2 * second + 200, convert(&clock, 9000000100));
-    EXPECT_EQ(unix_start + 4 * second, convert(&clock, 10000000000)) << "goes on as at the end";
+    EXPECT_EQ(unix_start + one_second / 2, convert(&clock, 500000000));
+    EXPECT_EQ(unix_start + one_second, convert(&clock, 1000000000));
+    EXPECT_EQ(unix_start + 3 * one_second / 2, convert(&clock, 5000000000));
+    EXPECT_EQ(unix_start + 2 * one_second, convert(&clock, 9000000000));
+    EXPECT_EQ(unix_start + 2 * one_second + 200, convert(&clock, 9000000100));
+    EXPECT_EQ(unix_start + 4 * one_second, convert(&clock, 10000000000)) << "goes on as at the end";
 }
 
 TEST(ClockThrough, is_monotone_whatever_the_points_are)
@@ -244,7 +245,7 @@ Sample sample()
     const uint64_t before = kpti_ticks_ordered();
     (void)clock_gettime(CLOCK_REALTIME, &t);
     const uint64_t took = kpti_ticks_ordered() - before;
-    return {before + took / 2, t.tv_sec * second + t.tv_nsec, took};
+    return {before + took / 2, t.tv_sec * one_second + t.tv_nsec, took};
 }
 
 TEST(Clock, agrees_with_the_real_one)
@@ -287,15 +288,15 @@ TEST(Clock, a_point_is_taken_quickly_and_closely)
     EXPECT_TRUE(a.ours);
     EXPECT_EQ(kpti_ticks_hz(), a.hz);
     const Sample now = sample();
-    EXPECT_LT(std::abs(now.unix_ns - b.unix_ns), second) << "that is the time";
+    EXPECT_LT(std::abs(now.unix_ns - b.unix_ns), one_second) << "that is the time";
 }
 
 TEST(Clock, tells_how_long_a_time_is_in_ticks)
 {
-    const auto per_second = static_cast<double>(kpti_clock_ticks_in(second));
+    const auto per_second = static_cast<double>(kpti_clock_ticks_in(one_second));
     EXPECT_GT(per_second, 1e5);
     if (kpti_ticks_hz()) {
-        EXPECT_EQ(kpti_ticks_hz(), kpti_clock_ticks_in(second));
+        EXPECT_EQ(kpti_ticks_hz(), kpti_clock_ticks_in(one_second));
     }
     EXPECT_NEAR(86400.0, static_cast<double>(kpti_clock_ticks_in(day)) / per_second, 0.01);
     EXPECT_EQ(0u, kpti_clock_ticks_in(0));

@@ -14,7 +14,7 @@ namespace
 
 enum { OPERATOR = 50 };
 
-int describe(void *, uint32_t id, kpti_function_view *out)
+int describe_inputs(void *, uint32_t id, kpti_function_view *out)
 {
     memset(out, 0, sizeof *out);
     out->kind = id == OPERATOR ? KPT_KIND_OPERATOR : KPT_KIND_PYTHON;
@@ -41,7 +41,7 @@ class Inputs : public testing::Test
   protected:
     Inputs()
     {
-        r.recording.describe = describe;
+        r.recording.describe = describe_inputs;
     }
     Taken taken(uint32_t order, uint32_t flags = KPT_DELIVER_INPUTS)
     {
@@ -100,7 +100,7 @@ TEST_F(Inputs, ThatAreElsewhereAreLeftOut)
                                                     {1, UINT32_MAX},
                                                     {KPTI_MAX_INPUT_EVENTS + 1, 0}}) {
         Recording damaged;
-        damaged.recording.describe = describe;
+        damaged.recording.describe = describe_inputs;
         damaged.tape().enter(1, 5).enter(OPERATOR, 10).word(kpti_inputs_make(count, distance));
         Taking taking;
         taking.flags = KPT_DELIVER_INPUTS;
@@ -120,7 +120,7 @@ TEST_F(Inputs, OfAnOpenOperatorGoWithIt)
     const kpti_chunk *chunk = tape.chunks();
     ASSERT_TRUE(kpti_open_at_end_find(&found, chunk->events, chunk->count));
     Recording next;
-    next.recording.describe = describe;
+    next.recording.describe = describe_inputs;
     next.tape().gap(100);
     for (uint64_t i = 0; i < found.count; i++)
         next.tape().word(found.events[i]);

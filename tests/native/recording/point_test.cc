@@ -107,7 +107,7 @@ Found found(const Taken &taken)
     return all;
 }
 
-void coarse(void *, const uint64_t *ticks, int64_t *ns, uint64_t count)
+void coarse_points(void *, const uint64_t *ticks, int64_t *ns, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         ns[i] = static_cast<int64_t>(ticks[i] / 200);
@@ -128,7 +128,7 @@ TEST(Points, of_random_programs)
         for (const uint32_t order : {KPT_ORDER_THREAD, KPT_ORDER_TIME}) {
             Taking taking = with_points(order);
             taking.end_ns = seed % 5 == 2 ? 3000 : 0;
-            taking.convert = seed % 2 ? coarse : nullptr;
+            taking.convert = seed % 2 ? coarse_points : nullptr;
             taking.batch_size = seed % 7;
             const Taken t = take_checked(r, taking);
             taking.flags = 0;
