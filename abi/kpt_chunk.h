@@ -21,8 +21,7 @@ extern "C" {
 typedef struct kpt_chunk {
     uint32_t struct_size;
     uint32_t format; /* of the bytes: opaque, but chunks of equal format replay alike */
-    uint32_t
-        thread; /* the index of a kpt_thread; in a tracer's own sink, of no other thread ever */
+    uint32_t thread; /* the index of a kpt_thread; a tracer never uses it for another thread */
     uint32_t sequence;
     uint64_t os_tid;
     uint64_t first_ticks;

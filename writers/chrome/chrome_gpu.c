@@ -133,14 +133,17 @@ static int is_first_of_device(const kpti_gpu_index *index, uint32_t track)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
+static char *put_stream_place(const kpti_writer *w, char *at, kpti_gpu_track track)
+{
+    at = kpti_chrome_put_number(at, ",\"pid\":", device_pid(w, track.device));
+    return put_index(at, ",\"tid\":", track.stream);
+}
+
 /* Writes the track of an event: a stream of a device, or a thread of the process. */
 static char *put_place(const kpti_writer *w, char *at, const kpti_gpu_index *index, uint32_t track,
                        const kpt_gpu_event *e)
 {
-    if (track != UINT32_MAX) {
-        at = kpti_chrome_put_number(at, ",\"pid\":", device_pid(w, index->tracks[track].device));
-        return put_index(at, ",\"tid\":", index->tracks[track].stream);
-    }
+    if (track != UINT32_MAX) return put_stream_place(w, at, index->tracks[track]);
     at = kpti_chrome_put_number(at, ",\"pid\":", w->pid);
     return kpti_chrome_put_number(at, ",\"tid\":", e->os_tid);
 }
@@ -305,7 +308,7 @@ static void put_ranges(kpti_writer *w, const kpti_gpu_index *index,
         char *at = PUT(kpti_chrome_gpu_reserve(w),
                        ",\n{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"");
         at = kpti_chrome_escape(at, (kpt_str){range->name, range->name_size});
-        at = put_place(w, PUT(at, "\""), index, span->track, NULL);
+        at = put_stream_place(w, PUT(at, "\""), index->tracks[span->track]);
         at = kpti_put_us_between(PUT(at, ",\"ts\":"), w->base_ns, span->start_ns);
         at = kpti_put_us_between(PUT(at, ",\"dur\":"), span->start_ns, span->end_ns);
         if (range->external)
