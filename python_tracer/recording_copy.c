@@ -36,7 +36,7 @@ static void release_ended(kpti_tracer *tracer)
         kpti_tracing_unlock();
         for (const kpti_stream *s = sink->flags & KPT_CHUNKS_WHOLE ? ended : NULL; s;
              s = s->left_next)
-            kpti_sink_add_thread(&table, s, s->index);
+            if (s->described != KPTI_DESCRIBED_FINAL) kpti_sink_add_thread(&table, s, s->index);
         status = kpti_sink_send_table(sink, &table);
         kpti_metadata_free(&table);
         kpti_tracing_lock();
@@ -52,6 +52,7 @@ void kpti_recording_flush(kpti_tracer *tracer)
 {
     kpti_chunks_freeze(tracer); /* seals all chunks */
     kpti_chunks_thaw(tracer);
+    kpti_sink_describe(tracer, all_streams(tracer));
     for (kpti_stream *s = all_streams(tracer); s; s = s->sibling)
         kpti_sink_flush(s, kpti_tracer_ticks(tracer));
     /* If an owner had begun a push itself, it has finished the push when it has left its callback. */

@@ -125,6 +125,7 @@ void kpti_tracing_stop(kpti_tracer *tracer)
     kpti_tracing_unlock();
     /* No stream is added or freed while the tracer is stopped and its host waits for this call, since a stopped ring drops
      * nothing. */
+    if (!tracer->forked) kpti_sink_describe(tracer, tracer->streams);
     for (kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
         kpti_sink_push(s, tracer->runs[tracer->run_count - 1].stop_ticks);
     /* Without the GIL, the next callback removes the hooks. */

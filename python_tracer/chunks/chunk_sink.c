@@ -35,7 +35,7 @@ static void send_news(kpti_stream *stream, uint32_t sequence)
     for (uint32_t i = tracer->given.runs; i < runs; i++)
         kpti_metadata_add_run(&table, i, &tracer->runs[i]);
     if (!tracer->given.runs) kpti_metadata_add_clock(&table, &tracer->clock_start);
-    if (!sequence) kpti_sink_add_thread(&table, stream, stream->index);
+    if (!sequence && !stream->described) kpti_sink_add_thread(&table, stream, stream->index);
     kpti_tracing_unlock();
     if (pointed) {
         kpti_tracer_calibrate(tracer, &point);
@@ -154,4 +154,38 @@ void kpti_sink_flush(kpti_stream *stream, uint64_t ticks)
     while (offer(stream, end, ticks))
         continue;
     (void)end_push(stream, 0);
+}
+
+/* Describes at most AT_ONCE of the threads from FIRST on whose first chunk of the run has not been pushed, in one table.
+ * Returns where to go on. What the sink refuses is sent with the chunks. */
+static kpti_stream *describe_some(kpti_tracer *tracer, kpti_stream *first)
+{
+    enum { AT_ONCE = 1024 };
+    kpti_metadata table = {.env = tracer->env};
+    kpti_stream *end = first;
+    kpt_status status;
+    kpti_tracing_lock();
+    for (uint32_t count = 0; end && count < AT_ONCE; end = end->sibling) {
+        if (end->described || !end->first || end->first->sequence) continue;
+        kpti_sink_add_thread(&table, end, end->index);
+        end->described =
+            end->thread_flags & KPT_THREAD_ENDED ? KPTI_DESCRIBED_FINAL : KPTI_DESCRIBED;
+        count++;
+    }
+    kpti_tracing_unlock();
+    status = kpti_sink_send_table(&tracer->chunk_sink, &table);
+    kpti_metadata_free(&table);
+    if (status == KPT_OK) return end;
+    kpti_tracing_lock();
+    for (kpti_stream *s = first; s != end; s = s->sibling)
+        s->described = KPTI_DESCRIBED_NOT;
+    kpti_tracing_unlock();
+    return end;
+}
+
+void kpti_sink_describe(kpti_tracer *tracer, kpti_stream *first)
+{
+    if (!(tracer->chunk_sink.flags & KPT_CHUNKS_WHOLE)) return;
+    while (first)
+        first = describe_some(tracer, first);
 }

@@ -9,6 +9,7 @@
 #define KPTI_PYTHON_TRACER_CHUNKS_CHUNK_SINK_H
 
 #include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/tracer_state.h"
 
 /* Pushes the stream's sealed chunks to the tracer's sink, if it has one. TICKS is the current time. The caller is the
  * stream's owner, or the stream has ended: no chunk is sealed meanwhile. */
@@ -17,5 +18,9 @@ void kpti_sink_push(kpti_stream *stream, uint64_t ticks);
 /* The same on another thread than the owner's, which may seal chunks faster than the sink takes them: pushes only
  * chunks that were begun before the call. */
 void kpti_sink_flush(kpti_stream *stream, uint64_t ticks);
+
+/* Sends the sink descriptions of the threads, from the stream FIRST of TRACER on, that it would get one by one with their
+ * first chunks, in few tables. Only a control call may do so, since it walks the streams without the lock. */
+void kpti_sink_describe(kpti_tracer *tracer, kpti_stream *first);
 
 #endif

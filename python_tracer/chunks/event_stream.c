@@ -221,6 +221,7 @@ void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     stream->dropped = 0;
     stream->begun = now;
     stream->open_span_count = 0;
+    stream->described = KPTI_DESCRIBED_NOT;
     atomic_store_explicit(&stream->far_end_count, 0, memory_order_relaxed);
     atomic_store_explicit(&stream->ended, 0, memory_order_relaxed);
     if (begin_chunk_locked(stream, open, before, 0, ticks)) open_limit(stream);

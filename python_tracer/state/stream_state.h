@@ -61,6 +61,7 @@ typedef struct kpti_stream {
     uint32_t run;
     uint32_t index;         /* the number of streams that the tracer made before */
     uint32_t rank;          /* its thread's number in the copy that is being made */
+    uint32_t described;     /* KPTI_DESCRIBED_*: what a flush has sent of its thread in this run */
     _Atomic uint32_t spans; /* not 0: has host spans; the owner writes it, snapshots read it */
     _Atomic uint32_t
         host_writes;         /* the same for all that the host records, maybe without the GIL */
@@ -96,6 +97,9 @@ static inline int kpti_stream_is_valid_locked(const kpti_stream *s)
             (cursor >= last->events && cursor <= last->events + last->capacity)) &&
            (!s->given || s->given == s->first) && s->open_span_count <= KPTI_OPEN_SPANS;
 }
+
+/* FINAL: nothing of the description can change, since the thread has ended. */
+enum { KPTI_DESCRIBED_NOT = 0, KPTI_DESCRIBED = 1, KPTI_DESCRIBED_FINAL = 2 };
 
 /* Whether a thread pushes the stream's chunks to the sink. BUSY_RETRY: that thread must check again for
  * sealed chunks before it ends the push. */

@@ -91,25 +91,50 @@ static int is_plausible(const kpti_loaded *r, uint32_t index)
     return index / MISSING_FOR_EACH < (uint64_t)r->threads.count + ALWAYS;
 }
 
-/* --- heads ------------------------------------------------------------------------------------ */
+/* --- stored chunks ---------------------------------------------------------------------------- */
 
-/* Returns a zeroed kpti_chunk, or NULL if there is no memory. Chunks are linked, so they never move. */
-static kpti_chunk *take_head(kpti_loaded *r)
+/* Stores CHUNK without what only events have. Returns NULL if there is no memory. */
+static kpti_chunk *store(kpti_loaded *r, const kpt_chunk *chunk)
 {
-    kpti_chunk **blocks = r->heads.items;
-    if (!r->heads.count || r->head_count == KPTI_HEADS_IN_BLOCK) {
-        kpti_chunk *block = kpti_alloc(r->env, KPTI_HEADS_IN_BLOCK * sizeof *block);
+    kpti_loaded_chunk *stored;
+    if (r->chunk_count == (uint64_t)r->blocks.count * KPTI_CHUNKS_IN_BLOCK) {
+        kpti_loaded_chunk *block = kpti_alloc(r->env, KPTI_CHUNKS_IN_BLOCK * sizeof *block);
         if (!block) return NULL;
-        if (!extend(r->env, &r->heads, r->heads.count + 1, sizeof block)) {
-            kpti_free(r->env, block, KPTI_HEADS_IN_BLOCK * sizeof *block);
+        if (!extend(r->env, &r->blocks, r->blocks.count + 1, sizeof block)) {
+            kpti_free(r->env, block, KPTI_CHUNKS_IN_BLOCK * sizeof *block);
             return NULL;
         }
-        blocks = r->heads.items;
-        blocks[r->heads.count - 1] = block;
-        r->head_count = 0;
+        ((kpti_loaded_chunk **)r->blocks.items)[r->blocks.count - 1] = block;
     }
-    kpti_assert(r->head_count < KPTI_HEADS_IN_BLOCK);
-    return &blocks[r->heads.count - 1][r->head_count++];
+    r->chunk_count++;
+    stored = kpti_loaded_chunk_at(r, r->chunk_count - 1);
+    *stored = (kpti_loaded_chunk){.chunk = {.base_ticks = chunk->first_ticks,
+                                            .dropped_before = chunk->dropped_before,
+                                            .run = chunk->run,
+                                            .sequence = chunk->sequence,
+                                            .events = (kpti_event *)chunk->data},
+                                  .os_tid = chunk->os_tid,
+                                  .last_ticks = chunk->last_ticks,
+                                  .size_bytes = chunk->size_bytes,
+                                  .thread = chunk->thread,
+                                  .format = chunk->format};
+    return &stored->chunk;
+}
+
+void kpti_loaded_chunk_read(const kpti_loaded *r, uint64_t index, kpt_chunk *out)
+{
+    const kpti_loaded_chunk *const stored = kpti_loaded_chunk_at(r, index);
+    KPT_INIT(out);
+    out->format = stored->format;
+    out->thread = stored->thread;
+    out->sequence = stored->chunk.sequence;
+    out->os_tid = stored->os_tid;
+    out->first_ticks = stored->chunk.base_ticks;
+    out->last_ticks = stored->last_ticks;
+    out->dropped_before = stored->chunk.dropped_before;
+    out->data = stored->chunk.events;
+    out->size_bytes = stored->size_bytes;
+    out->run = stored->chunk.run;
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
@@ -243,24 +268,18 @@ uint64_t kpti_loaded_event_count(const kpt_chunk *chunk)
                                         : chunk->size_bytes / sizeof(kpti_event);
 }
 
-static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
+static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_chunk *head,
+                              kpti_error *error)
 {
     const uint64_t count = kpti_loaded_event_count(chunk);
-    kpti_chunk *head;
     kpti_loaded_thread *t;
     if (count > UINT32_MAX || (kpti_loaded_is_packed(chunk) && chunk->size_bytes > UINT32_MAX))
         return damaged(error, "a chunk is too large");
     if (kpti_loaded_is_packed(chunk) && !count) return damaged(error, "a packed chunk is invalid");
     t = reach_thread(r, chunk->thread);
-    head = t ? take_head(r) : NULL;
-    if (!head) return no_memory(error);
-    head->base_ticks = chunk->first_ticks;
-    head->dropped_before = chunk->dropped_before;
-    head->run = chunk->run;
-    head->sequence = chunk->sequence;
+    if (!t) return no_memory(error);
     head->count = head->capacity = (uint32_t)count;
     head->packed_bytes = kpti_loaded_is_packed(chunk) ? (uint32_t)chunk->size_bytes : 0;
-    head->events = (kpti_event *)chunk->data;
     if (!t->track.os_tid) t->track.os_tid = chunk->os_tid;
     if (t->last)
         t->last->next = head;
@@ -273,6 +292,7 @@ static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error
 
 static kpt_status take_chunk(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
 {
+    kpti_chunk *head;
     if ((chunk->format & ~(uint32_t)KPTI_PACKED_FORMAT) > KPTI_CHUNK_FORMAT_NEWEST)
         return kpti_fail(
             error, KPT_E_UNSUPPORTED,
@@ -281,10 +301,10 @@ static kpt_status take_chunk(kpti_loaded *r, const kpt_chunk *chunk, kpti_error 
             chunk->format & ~(uint32_t)KPTI_PACKED_FORMAT, KPTI_CHUNK_FORMAT_NEWEST);
     if (chunk->size_bytes && (!chunk->data || (uintptr_t)chunk->data % sizeof(kpti_event)))
         return kpti_fail(error, KPT_E_INVALID, "a chunk's data is NULL, or not aligned to 8 bytes");
-    if (!extend(r->env, &r->chunks, r->chunks.count + 1, sizeof *chunk)) return no_memory(error);
-    ((kpt_chunk *)r->chunks.items)[r->chunks.count - 1] = *chunk;
+    head = store(r, chunk);
+    if (!head) return no_memory(error);
     return chunk->thread == KPT_CHUNK_TABLE ? take_table(r, chunk, error)
-                                            : take_events(r, chunk, error);
+                                            : take_events(r, chunk, head, error);
 }
 
 static kpt_status take_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *error)

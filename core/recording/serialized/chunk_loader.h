@@ -5,7 +5,7 @@
 #include "core/base/hash_table.h"
 #include "core/recording/serialized/metadata_sections.h"
 
-enum { KPTI_HEADS_IN_BLOCK = 1024 };
+enum { KPTI_CHUNKS_IN_BLOCK = 1024 };
 
 /* An array that grows. */
 typedef struct kpti_list {
@@ -13,6 +13,16 @@ typedef struct kpti_list {
     uint64_t capacity;
     uint32_t count;
 } kpti_list;
+
+/* A chunk as it was loaded. Replay reads the first field of one that is not a table. */
+typedef struct kpti_loaded_chunk {
+    kpti_chunk chunk;
+    uint64_t os_tid;
+    uint64_t last_ticks;
+    uint64_t size_bytes;
+    uint32_t thread;
+    uint32_t format;
+} kpti_loaded_chunk;
 
 /* A thread that is being loaded, and its last chunk. */
 typedef struct kpti_loaded_thread {
@@ -29,8 +39,9 @@ typedef struct kpti_thread_slot {
 
 typedef struct kpti_loaded {
     const kpti_env *env;
-    kpti_list chunks; /* kpt_chunk, in the order of loading */
-    kpti_list heads;  /* kpti_chunk *: blocks of KPTI_HEADS_IN_BLOCK */
+    /* kpti_loaded_chunk *: blocks of KPTI_CHUNKS_IN_BLOCK, in the order of loading. Replay has addresses of chunks, so
+     * they never move. */
+    kpti_list blocks;
     /* While loading, kpti_loaded_thread, in the order of loading. Afterwards tracks has them by index, in the same
      * memory. */
     kpti_list threads;
@@ -44,7 +55,7 @@ typedef struct kpti_loaded {
     /* odd and different in each load, so that no file can put all its threads into one slot */
     uint64_t multiplier;
     uint32_t points;
-    uint32_t head_count; /* used in the last block of heads */
+    uint64_t chunk_count;
     int whole;           /* the final counters were loaded */
     uint64_t last_ticks; /* latest of all chunks */
     uint64_t min_duration_ns;
@@ -55,6 +66,16 @@ static inline kpti_loaded_thread *kpti_loaded_thread_at(const kpti_loaded *r, ui
 {
     return (kpti_loaded_thread *)r->threads.items + position;
 }
+
+static inline kpti_loaded_chunk *kpti_loaded_chunk_at(const kpti_loaded *r, uint64_t index)
+{
+    kpti_assert(index < r->chunk_count);
+    return &((kpti_loaded_chunk **)
+                 r->blocks.items)[index / KPTI_CHUNKS_IN_BLOCK][index % KPTI_CHUNKS_IN_BLOCK];
+}
+
+/* Fills OUT with chunk INDEX as it was loaded. */
+void kpti_loaded_chunk_read(const kpti_loaded *r, uint64_t index, kpt_chunk *out);
 
 /* Return whether CHUNK, which is no table, has packed events, and how many events it has; of an invalid packed chunk 0. */
 int kpti_loaded_is_packed(const kpt_chunk *chunk);

@@ -12,11 +12,10 @@ static void destroy(void *self)
 {
     kpti_loaded *r = self;
     const kpti_env *env = r->env;
-    for (uint32_t i = 0; i < r->heads.count; i++)
-        kpti_free(env, ((kpti_chunk **)r->heads.items)[i],
-                  KPTI_HEADS_IN_BLOCK * sizeof(kpti_chunk));
-    release(env, &r->heads, sizeof(kpti_chunk *));
-    release(env, &r->chunks, sizeof(kpt_chunk));
+    for (uint32_t i = 0; i < r->blocks.count; i++)
+        kpti_free(env, ((kpti_loaded_chunk **)r->blocks.items)[i],
+                  KPTI_CHUNKS_IN_BLOCK * sizeof(kpti_loaded_chunk));
+    release(env, &r->blocks, sizeof(kpti_loaded_chunk *));
     release(env, &r->threads, sizeof(kpti_loaded_thread));
     kpti_free(env, r->slots.slots, r->slots.capacity * sizeof(kpti_thread_slot));
     release(env, &r->runs, sizeof(kpti_run));
@@ -79,11 +78,11 @@ static void get_stats(void *self, kpt_stats *out)
     out->bytes_held = 0;
     if (r->whole) return;
     out->events = out->events_dropped = 0;
-    for (uint32_t i = 0; i < r->chunks.count; i++) {
-        const kpt_chunk *chunk = (const kpt_chunk *)r->chunks.items + i;
+    for (uint64_t i = 0; i < r->chunk_count; i++) {
+        const kpti_loaded_chunk *chunk = kpti_loaded_chunk_at(r, i);
         if (chunk->thread == KPT_CHUNK_TABLE) continue;
-        out->events += kpti_loaded_event_count(chunk);
-        out->events_dropped += chunk->dropped_before;
+        out->events += chunk->chunk.count;
+        out->events_dropped += chunk->chunk.dropped_before;
     }
     out->threads = r->threads.count;
 }
@@ -94,11 +93,12 @@ static kpt_status get_chunks(void *self, const kpt_chunk_sink *sink, kpti_error 
     if (!sink)
         return kpti_fail(error, KPT_E_INVALID,
                          "get_chunks: sink is NULL, and a loaded recording has no chunk sink");
-    for (uint32_t i = 0; i < r->chunks.count; i++) {
-        const kpt_chunk *chunk = (const kpt_chunk *)r->chunks.items + i;
+    for (uint64_t i = 0; i < r->chunk_count; i++) {
+        kpt_chunk chunk;
         kpt_status status = KPT_OK;
-        if (chunk->thread != KPT_CHUNK_TABLE || sink->flags & KPT_CHUNKS_WHOLE)
-            status = sink->sealed(sink->chunk_ctx, chunk);
+        kpti_loaded_chunk_read(r, i, &chunk);
+        if (chunk.thread != KPT_CHUNK_TABLE || sink->flags & KPT_CHUNKS_WHOLE)
+            status = sink->sealed(sink->chunk_ctx, &chunk);
         if (status != KPT_OK)
             return kpti_fail(error, status, "get_chunks: the sink returned %s",
                              kpt_status_name(status));

@@ -4,6 +4,7 @@ and a flush takes no time for them. What was recorded of them is in the file."""
 import json
 import os
 import pathlib
+import struct
 import sys
 import textwrap
 import threading
@@ -80,6 +81,7 @@ with kpytrace.trace(OUTPUT, **options):
     print(added, time.process_time() - begin)
 """
 
+KIND_CHUNK, TABLE = 1, 0xFFFFFFFF  # of a record, and of a chunk (docs/kpt.md)
 EACH_BYTES = 32  # kept for an ended track at most
 NOISE_BYTES = 2 << 20
 
@@ -138,6 +140,22 @@ class EndedTracks(Case):
             if e["ph"] == "X" and __file__ in e["name"] and e["name"].endswith(": work"):
                 calls[e["tid"]] = calls.get(e["tid"], 0) + 1
         self.assertEqual(sum(calls.values()), 600)
+
+    def test_a_flush_describes_all_new_threads_at_once(self):
+        kpt = self.folder / "trace.kpt"
+        with kpytrace.trace(kpt, flush_ns="60min"):
+            self.run_threads(300, "thread")
+        tables = chunks = 0
+        content, at = kpt.read_bytes(), 64
+        while at < len(content):
+            _, kind, size = struct.unpack_from("=IIQ", content, at)
+            if kind == KIND_CHUNK:
+                _, thread = struct.unpack_from("=II", content, at + 24)
+                tables += thread == TABLE
+                chunks += thread != TABLE
+            at += 24 + (size + 7) // 8 * 8
+        self.assertGreater(chunks, 300)
+        self.assertLess(tables, 30)
 
     def test_a_ring_that_many_threads_have_left(self):
         """Its threads are numbered anew in each file."""
