@@ -29,6 +29,9 @@ namespace
 // another thread of the parent may have held.
 std::atomic<uint32_t> memory_forks{0};
 
+// Counts the states that have ended and that a thread still has in its slot.
+std::atomic<int> ended_states{0};
+
 uint64_t own_os_tid()
 {
     static thread_local const uint64_t tid = static_cast<uint64_t>(syscall(SYS_gettid));
@@ -52,6 +55,12 @@ class MemoryState final : public ProfilerStateBase
             pthread_atfork(nullptr, nullptr, [] { memory_forks.fetch_add(1); });
         (void)hooked;
         forks_ = memory_forks;
+    }
+    MemoryState(const MemoryState &) = delete;
+    MemoryState &operator=(const MemoryState &) = delete;
+    ~MemoryState() override
+    {
+        if (!is_open_) ended_states--;
     }
 
     ActiveProfilerType profilerType() override
@@ -81,7 +90,7 @@ class MemoryState final : public ProfilerStateBase
         if (forks_ != memory_forks) return taken;
         {
             std::lock_guard<std::mutex> guard(state_mutex_);
-            is_open_ = false;
+            if (is_open_.exchange(false)) ended_states++;
             taken.swap(reports_);
             lost = lost_;
         }
@@ -136,13 +145,28 @@ MemoryState *state_of_thread()
     return dynamic_cast<MemoryState *>(ProfilerStateBase::get(false));
 }
 
+// Empties the slot of the calling thread. If torch has put something else over it, the state stays there.
+void empty_slot()
+{
+    try {
+        (void)ProfilerStateBase::pop(false);
+    } catch (const c10::Error &) {
+    }
+}
+
 } // namespace
 
-MemoryReports::MemoryReports()
+bool MemoryReports::drop_ended()
 {
     const MemoryState *left = state_of_thread();
     // A profile that began here ended on another thread, or in the parent of a fork.
-    if (left && !left->memoryProfilingEnabled()) (void)ProfilerStateBase::pop(false);
+    if (left && !left->memoryProfilingEnabled()) empty_slot();
+    return ended_states > 0;
+}
+
+MemoryReports::MemoryReports()
+{
+    (void)drop_ended();
     if (ProfilerStateBase::get()) return;
     state_ = std::make_shared<MemoryState>();
     std::shared_ptr<ProfilerStateBase> pushed = state_;
@@ -153,7 +177,7 @@ void MemoryReports::end()
 {
     if (!state_) return;
     reports_ = state_->end(lost_);
-    if (state_of_thread() == state_.get()) (void)ProfilerStateBase::pop(false);
+    if (state_of_thread() == state_.get()) empty_slot();
     state_.reset();
 }
 

@@ -31,8 +31,11 @@ class MemoryReports
     }
 
     // Receives no more. Called on the thread that made this, the slot is empty afterwards; called on another, the state
-    // stays there until the next profile of the thread, and ignores reports.
+    // stays there until the thread calls drop_ended(), and ignores reports.
     void end();
+    // Removes a state that has ended from the slot of the calling thread, since torch takes it for a profile that runs.
+    // Returns whether there are other threads with one.
+    static bool drop_ended();
 
     // The reports by time, after end(), as long as this lives.
     const std::vector<kpti_torch_memory> &reports() const

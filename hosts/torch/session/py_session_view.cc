@@ -124,6 +124,15 @@ PyObject *end_memory(PyObject *, PyObject *host)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(
+    drop_memory_doc,
+    "drop_memory() -> bool: removes what a session that was ended on another thread has left "
+    "on the calling thread, and returns whether there are other threads with such");
+PyObject *drop_memory(PyObject *, PyObject *)
+{
+    return PyBool_FromLong(MemoryReports::drop_ended());
+}
+
 PyDoc_STRVAR(view_recording_doc, "view_recording(host, ops, tracer, end_ns) -> a capsule with the "
                                  "recording of the stopped tracer, "
                                  "which the caller keeps alive");
@@ -184,6 +193,7 @@ PyMethodDef session_view_methods[] = {
     {"session_view", session_view, METH_VARARGS, session_view_doc},
     {"view_memory", view_memory, METH_O, view_memory_doc},
     {"end_memory", end_memory, METH_O, end_memory_doc},
+    {"drop_memory", drop_memory, METH_NOARGS, drop_memory_doc},
     {"view_recording", view_recording, METH_VARARGS, view_recording_doc},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -88,6 +88,65 @@ if child == 0:
 print(json.dumps([os.waitpid(child, 0)[1], right]))
 """
 
+# The thread that a profile began on, which it did not end on, is free for torch's own profiles.
+ENDED_ELSEWHERE = START + """
+import kpytrace.torch
+
+def ended_elsewhere():
+    prof = profile(activities=CPU, profile_memory=True)
+    prof.start()
+    thread = threading.Thread(target=prof.stop)
+    thread.start()
+    thread.join()
+seen = []
+ended_elsewhere()
+seen.append(torch.autograd._profiler_enabled())
+ended_elsewhere()
+with profile(activities=CPU, with_modules=True) as prof:  # torch's own
+    torch.ones(1)
+seen += [recorded.is_native(prof), ones(prof)]
+ended_elsewhere()
+kpytrace.torch.uninstall()
+with profile(activities=CPU) as prof:
+    torch.ones(1)
+seen += [recorded.is_native(prof), ones(prof), torch.autograd._profiler_enabled()]
+kpytrace.torch.install("native")
+ready, gone = threading.Event(), threading.Event()
+
+def other():
+    prof = profile(activities=CPU, profile_memory=True)
+    prof.start()
+    others.append(prof)
+    ready.set()
+    gone.wait()
+    with profile(activities=CPU) as prof:
+        torch.ones(1)
+    others.append(prof)
+others = []
+thread = threading.Thread(target=other)
+thread.start()
+ready.wait()
+others[0].stop()
+kpytrace.torch.uninstall()
+gone.set()
+thread.join()
+kpytrace.torch.uninstall()
+seen += [recorded.is_native(others[1]), ones(others[1])]
+print(json.dumps(seen))
+"""
+
+# A fork's child has the state of the parent's profile.
+FORK_WITH_MEMORY = START + """
+with profile(activities=CPU, profile_memory=True) as prof:
+    child = os.fork()
+    if child == 0:
+        with profile(activities=CPU, with_modules=True) as own:  # torch's own
+            torch.ones(1)
+        os._exit(0 if ones(own) == 1 else 1)
+    status = os.waitpid(child, 0)[1]
+print(json.dumps(status))
+"""
+
 # An interruption in stop() must not leave the trace with torch, which has room for few.
 INTERRUPTED = START + """
 import kpytrace.torch._native.session as session
@@ -183,6 +242,12 @@ class NativeThreadsTest(unittest.TestCase):
 
     def test_fork_while_one_is_prepared(self):
         self.assertEqual(self.value(FORK), [0, True])
+
+    def test_ended_in_another_thread(self):
+        self.assertEqual(self.value(ENDED_ELSEWHERE), [False, False, 1, False, 1, False, False, 1])
+
+    def test_fork_with_memory(self):
+        self.assertEqual(self.value(FORK_WITH_MEMORY), 0)
 
     def test_interruptions_of_stop(self):
         self.assertEqual(self.value(INTERRUPTED), [True, 1])

@@ -8,15 +8,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-# Fields of _ExperimentalConfig, with a value other than their default.
-_FIELDS = {"profiler_metrics": ["m"], "profiler_measure_per_kernel": True, "verbose": True,
-           "performance_events": ["e"], "enable_cuda_sync_events": True, "adjust_profiler_step": True,
-           "disable_external_correlation": True, "profile_all_threads": True, "capture_overload_names": True,
-           "record_python_gc_info": True, "expose_kineto_event_metadata": True, "custom_profiler_config": "c",
-           "adjust_timestamps": True, "trace_only": True}
-# Those that a native profile provides, or that change nothing in it.
-_SERVED = {"record_python_gc_info", "trace_only", "disable_external_correlation", "profile_all_threads",
-           "verbose"}
+# Fields of _ExperimentalConfig that a native profile provides or that change nothing in it, and those that only Kineto
+# provides, with a value other than their default.
+_SERVED = {"verbose": True, "record_python_gc_info": True, "trace_only": True, "profile_all_threads": True,
+           "disable_external_correlation": True}
+_REFUSED = {"profiler_metrics": ["m"], "profiler_measure_per_kernel": True, "performance_events": ["e"],
+            "enable_cuda_sync_events": True, "adjust_profiler_step": True, "capture_overload_names": True,
+            "expose_kineto_event_metadata": True, "custom_profiler_config": "c", "adjust_timestamps": True}
 
 
 def experimental_fields(config: Any) -> dict[str, Any]:
@@ -25,7 +23,7 @@ def experimental_fields(config: Any) -> dict[str, Any]:
     kind = type(config)
     values, default = config.__getstate__(), kind().__getstate__()
     fields = {}
-    for name, other in _FIELDS.items():
+    for name, other in {**_SERVED, **_REFUSED}.items():
         try:
             changed = kind(**{name: other}).__getstate__()
         except TypeError:  # this torch has no such field
@@ -64,9 +62,9 @@ class Request:
             return "with_modules=True was given"
         if self.record_shapes and self.profile_memory and self.with_stack:
             return "record_shapes, profile_memory and with_stack together are those of torch's memory profile"
-        default = {name: type(other)() for name, other in _FIELDS.items()}
-        for name, value in self.experimental.items():
-            if value != default[name] and name not in _SERVED:
+        for name, other in _REFUSED.items():
+            default = type(other)()
+            if self.experimental.get(name, default) != default:
                 return f"experimental_config has {name}"
         return None
 

@@ -4,6 +4,7 @@ native, that has made its list already, or that limits the time for it, uses tor
 
 from __future__ import annotations
 
+from functools import wraps
 from time import perf_counter_ns
 
 from .result import NativeResult
@@ -41,6 +42,7 @@ def patches(torch: ModuleType) -> list[tuple[type, str, Any]]:
         return None if getattr(self, "_old_function_events", None) else tables_of(self)
 
     def ensure(original: Any) -> Any:
+        @wraps(original)
         def _ensure_function_events(self: Any) -> None:
             tables = tables_of(self)
             if tables is None:
@@ -60,6 +62,7 @@ def patches(torch: ModuleType) -> list[tuple[type, str, Any]]:
         return _ensure_function_events
 
     def key_averages(original: Any) -> Any:
+        @wraps(original)  # inspect.signature() has torch's parameters
         def key_averages(self: Any, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
                          *more: Any, **options: Any) -> Any:
             tables = tables_alone(self) if group_by_stack_n >= 0 else None
@@ -69,14 +72,13 @@ def patches(torch: ModuleType) -> list[tuple[type, str, Any]]:
             return util.EventList(tables.averages(self.use_device, bool(group_by_input_shape), group_by_stack_n),
                                   use_device=self.use_device, profile_memory=self.profile_memory,
                                   with_flops=self.with_flops)
-        key_averages.__doc__ = original.__doc__
         return key_averages
 
     def total_average(original: Any) -> Any:
+        @wraps(original)
         def total_average(self: Any) -> Any:
             tables = tables_alone(self)
             return original(self) if tables is None else tables.total(self.use_device)
-        total_average.__doc__ = original.__doc__
         return total_average
 
     def self_cpu_time_total(original: Any) -> Any:

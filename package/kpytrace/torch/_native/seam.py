@@ -63,7 +63,7 @@ def uninstall() -> None:
     global _is_default
     _is_default = False
     with _lock:
-        if not _running and not _prepared:
+        if _shim and not _running and not _prepared and not _shim.drop_memory():
             _unpatch()
 
 
@@ -158,6 +158,7 @@ def _enable(original: Callable[..., None]) -> Callable[..., None]:
                 session = None
                 _original("_prepare_profiler")(config, activities)
             if session is None:
+                _shim.drop_memory()  # with it, torch refuses to begin
                 original(config, activities, *more, **options)
             if session or _running:
                 _running.append((get_ident(), session))
@@ -169,7 +170,10 @@ def _disable(original: Callable[[], Any]) -> Callable[[], Any]:
         with _lock:
             index = _own()
             session = _running.pop(index)[1] if index >= 0 else None
-            return session.stop() if session else original()
+            if session:
+                return session.stop()
+            _shim.drop_memory()
+            return original()
     return _disable_profiler
 
 
@@ -211,6 +215,7 @@ def _step(original: Callable[[], None]) -> Callable[[], None]:
 
 def _is_enabled(original: Callable[[], bool]) -> Callable[[], bool]:
     def _profiler_enabled() -> bool:
+        _shim.drop_memory()
         return bool(_last()) or original()
     return _profiler_enabled
 
