@@ -24,11 +24,13 @@ inline bool is_without_schema(const at::RecordFunction &function)
     return overload_of(function) == overload_of_none && !function.operator_name();
 }
 
-// Autograd's engine has no schema either. Its functions begin and end in one call, and are frequent.
+// Autograd's engine has no schema either, nor have the views that it makes inside aten::detach. They begin and end in one
+// call, and are frequent.
 inline bool is_of_autograd(const at::RecordFunction &function)
 {
     static constexpr std::string_view prefix = "autograd::engine::";
-    return std::string_view(function.name()).starts_with(prefix);
+    const std::string_view name = function.name();
+    return name.starts_with(prefix) || name == "detach" || name == "detach_";
 }
 
 // Operators have the scope FUNCTION. So has what Python begins and ends with _RecordFunctionFast, such as the phases of

@@ -60,6 +60,15 @@ bool is_traced_as_range(const at::RecordFunction &function)
            (function.scope() == at::RecordScope::USER_SCOPE || function.seqNr() < 0);
 }
 
+// Whether Python has called the range an annotation, in the keywords of _RecordFunctionFast, which torch passes with inputs.
+bool is_called_annotation(const at::RecordFunction &function)
+{
+    const auto keywords = function.kwinputs();
+    const auto found = keywords.find("scope");
+    return found != keywords.end() && found->second.isString() &&
+           found->second.toStringRef() == "user_scope";
+}
+
 // Sets the name or the text of OP. KNOWN keeps the number of an operator of the dispatcher, whose name stays where it is.
 [[gnu::noinline]] void name_op(const at::RecordFunction &function, const OpTracer &slot,
                                kpt_handle tracer, uint32_t check, OpCaller::Numbered &known,
@@ -67,7 +76,7 @@ bool is_traced_as_range(const at::RecordFunction &function)
 {
     if (is_traced_as_range(function)) {
         op.text = view(std::string_view(function.name()));
-        op.scope = scope_of(function);
+        op.scope = is_called_annotation(function) ? KPT_SCOPE_USER : scope_of(function);
         op.flags = function.isAsync() ? KPT_OPERATOR_ASYNC : 0;
         if (!op.text.size) op.text = kpt_str_of("<range>");
         return;

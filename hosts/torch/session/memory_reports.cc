@@ -2,13 +2,10 @@
 
 #include <ATen/record_function.h>
 #include <c10/util/ApproximateClock.h>
-#include <pthread.h>
 #include <sys/syscall.h>
-#include <torch/csrc/profiler/orchestration/observer.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <new>
 #include <utility>
 
@@ -17,20 +14,8 @@
 namespace kpytrace
 {
 
-using torch::profiler::impl::ActiveProfilerType;
-using torch::profiler::impl::ProfilerConfig;
-using torch::profiler::impl::ProfilerState;
-using torch::profiler::impl::ProfilerStateBase;
-
 namespace
 {
-
-// Counts the forks that led to this process. A state of a parent ignores reports, and does not acquire its lock, which
-// another thread of the parent may have held.
-std::atomic<uint32_t> memory_forks{0};
-
-// Counts the states that have ended and that a thread still has in its slot.
-std::atomic<int> ended_states{0};
 
 uint64_t own_os_tid()
 {
@@ -38,59 +23,35 @@ uint64_t own_os_tid()
     return tid;
 }
 
-ProfilerConfig config_of_memory()
-{
-    return ProfilerConfig(ProfilerState::NVTX, false, true);
-}
-
 } // namespace
 
-// Invariant: `reports_` is written only with the lock held, while `is_open_`.
-class MemoryState final : public ProfilerStateBase
+// Invariant: `reports_` is written only with the lock held, while it runs.
+class MemoryState final : public ThreadState
 {
   public:
-    MemoryState() : ProfilerStateBase(config_of_memory())
-    {
-        static const int hooked =
-            pthread_atfork(nullptr, nullptr, [] { memory_forks.fetch_add(1); });
-        (void)hooked;
-        forks_ = memory_forks;
-    }
-    MemoryState(const MemoryState &) = delete;
-    MemoryState &operator=(const MemoryState &) = delete;
-    ~MemoryState() override
-    {
-        if (!is_open_) ended_states--;
-    }
-
-    ActiveProfilerType profilerType() override
-    {
-        return ActiveProfilerType::NVTX;
-    }
-    bool memoryProfilingEnabled() const override
-    {
-        return is_open_ && forks_ == memory_forks;
-    }
+    explicit MemoryState(bool wants_inputs) : ThreadState(true, wants_inputs) {}
 
     void reportMemoryUsage(void *address, int64_t size, size_t allocated, size_t reserved,
                            c10::Device device) override
     {
         add(0, reinterpret_cast<uint64_t>(address), size, allocated, reserved, device);
+        ThreadState::reportMemoryUsage(address, size, allocated, reserved, device);
     }
     void reportOutOfMemory(int64_t size, size_t allocated, size_t reserved,
                            c10::Device device) override
     {
         add(KPTI_TORCH_OUT_OF_MEMORY, 0, size, allocated, reserved, device);
+        ThreadState::reportOutOfMemory(size, allocated, reserved, device);
     }
 
     // Returns the reports, by time.
     std::vector<kpti_torch_memory> end(uint64_t &lost)
     {
         std::vector<kpti_torch_memory> taken;
-        if (forks_ != memory_forks) return taken;
+        if (!is_running()) return taken;
         {
             std::lock_guard<std::mutex> guard(state_mutex_);
-            if (is_open_.exchange(false)) ended_states++;
+            close();
             taken.swap(reports_);
             lost = lost_;
         }
@@ -108,7 +69,7 @@ class MemoryState final : public ProfilerStateBase
     void add(uint32_t flags, uint64_t address, int64_t size, size_t allocated, size_t reserved,
              c10::Device device)
     {
-        if (!memoryProfilingEnabled()) return;
+        if (!is_running()) return;
         const kpti_torch_memory report{static_cast<int64_t>(c10::getApproximateTime()), // ticks
                                        own_os_tid(),
                                        at::RecordFunction::currentThreadId(),
@@ -121,7 +82,7 @@ class MemoryState final : public ProfilerStateBase
                                        flags,
                                        0};
         std::lock_guard<std::mutex> guard(state_mutex_);
-        if (!is_open_) return;
+        if (!is_running()) return;
         try {
             reports_.push_back(report);
         } catch (const std::bad_alloc &) {
@@ -129,55 +90,32 @@ class MemoryState final : public ProfilerStateBase
         }
     }
 
-    std::atomic<bool> is_open_{true};
-    uint32_t forks_ = 0;
     c10::ApproximateClockToUnixTimeConverter converter_;
     const uint64_t begin_ = static_cast<uint64_t>(c10::getApproximateTime());
     std::vector<kpti_torch_memory> reports_;
     uint64_t lost_ = 0;
 };
 
-namespace
+MemoryReports::MemoryReports(bool memory, bool inputs)
 {
-
-MemoryState *state_of_thread()
-{
-    return dynamic_cast<MemoryState *>(ProfilerStateBase::get(false));
+    std::shared_ptr<MemoryState> receiving =
+        memory ? std::make_shared<MemoryState>(inputs) : nullptr;
+    state_ = memory ? receiving : std::make_shared<ThreadState>(false, inputs);
+    if (ThreadState::push(state_)) memory_ = std::move(receiving);
 }
 
-// Empties the slot of the calling thread. If torch has put something else over it, the state stays there.
-void empty_slot()
+void MemoryReports::mark_again()
 {
-    try {
-        (void)ProfilerStateBase::pop(false);
-    } catch (const c10::Error &) {
-    }
-}
-
-} // namespace
-
-bool MemoryReports::drop_ended()
-{
-    const MemoryState *left = state_of_thread();
-    // A profile that began here ended on another thread, or in the parent of a fork.
-    if (left && !left->memoryProfilingEnabled()) empty_slot();
-    return ended_states > 0;
-}
-
-MemoryReports::MemoryReports()
-{
-    (void)drop_ended();
-    if (ProfilerStateBase::get()) return;
-    state_ = std::make_shared<MemoryState>();
-    std::shared_ptr<ProfilerStateBase> pushed = state_;
-    ProfilerStateBase::push(std::move(pushed));
+    if (state_ && !memory_ && !ThreadState::get()) (void)ThreadState::push(state_);
 }
 
 void MemoryReports::end()
 {
     if (!state_) return;
-    reports_ = state_->end(lost_);
-    if (state_of_thread() == state_.get()) empty_slot();
+    if (memory_) reports_ = memory_->end(lost_);
+    memory_.reset();
+    state_->close();
+    ThreadState::remove(state_.get());
     state_.reset();
 }
 

@@ -1,6 +1,5 @@
-// memory_reports.h: the memory that torch reports to its profiler, for a profile that Kineto does not record. torch finds
-// the receiver in a slot of each thread, which it copies to the threads that work for it, such as autograd's. The object
-// in the slot is a state of a profiler that emits only marks, so torch's own functions leave it alone.
+// memory_reports.h: the memory that torch reports to its profiler, for a profile that Kineto does not record, and the mark
+// on the thread that such a profile begins on.
 #ifndef KPTI_HOSTS_TORCH_SESSION_MEMORY_REPORTS_H
 #define KPTI_HOSTS_TORCH_SESSION_MEMORY_REPORTS_H
 
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "hosts/torch/session/exporter_view.h"
+#include "hosts/torch/session/thread_state.h"
 
 namespace kpytrace
 {
@@ -18,24 +18,24 @@ class MemoryState;
 class MemoryReports
 {
   public:
-    // Receives what the calling thread reports, and the threads to which torch copies its state. If there is a state in
-    // the thread's slot already, is_receiving() is false.
-    MemoryReports();
+    // If MEMORY, receives what the calling thread reports, and the threads to which torch copies its state. Else only marks
+    // them. INPUTS as ThreadState's WANTS_INPUTS. is_receiving() is false if another profiler has the thread's slot.
+    MemoryReports(bool memory, bool inputs);
     ~MemoryReports();
     MemoryReports(const MemoryReports &) = delete;
     MemoryReports &operator=(const MemoryReports &) = delete;
 
     bool is_receiving() const
     {
-        return state_ != nullptr;
+        return memory_ != nullptr;
     }
 
+    // Marks the calling thread again, from which ThreadState::free_thread() has removed the mark.
+    void mark_again();
+
     // Receives no more. Called on the thread that made this, the slot is empty afterwards; called on another, the state
-    // stays there until the thread calls drop_ended(), and ignores reports.
+    // stays there, and ignores reports, until the thread calls ThreadState::free_thread().
     void end();
-    // Removes a state that has ended from the slot of the calling thread, since torch takes it for a profile that runs.
-    // Returns whether there are other threads with one.
-    static bool drop_ended();
 
     // The reports by time, after end(), as long as this lives.
     const std::vector<kpti_torch_memory> &reports() const
@@ -49,7 +49,8 @@ class MemoryReports
     }
 
   private:
-    std::shared_ptr<MemoryState> state_;
+    std::shared_ptr<ThreadState> state_; // in the slot
+    std::shared_ptr<MemoryState> memory_;
     std::vector<kpti_torch_memory> reports_;
     uint64_t lost_ = 0;
 };

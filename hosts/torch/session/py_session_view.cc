@@ -105,18 +105,34 @@ const Owner *owner_of(PyObject *host)
 }
 
 PyDoc_STRVAR(
-    view_memory_doc,
-    "view_memory(host) -> whether the session receives torch's reports of memory from now on");
-PyObject *view_memory(PyObject *, PyObject *host)
+    view_thread_doc,
+    "view_thread(host, memory, inputs) -> bool: marks the calling thread as profiled from now on, "
+    "so "
+    "that torch's C++ code has ranges there, with INPUTS. With MEMORY, returns whether the session "
+    "receives torch's reports of memory");
+PyObject *view_thread(PyObject *, PyObject *args)
 {
+    PyObject *host;
+    int memory;
+    int inputs;
+    if (!PyArg_ParseTuple(args, "Opp", &host, &memory, &inputs)) return nullptr;
     const Owner *owner = owner_of(host);
     if (!owner) return nullptr;
-    (*owner)->memory.emplace();
+    (*owner)->memory.emplace(memory != 0, inputs != 0);
     return PyBool_FromLong((*owner)->memory->is_receiving());
 }
 
-PyDoc_STRVAR(end_memory_doc, "end_memory(host): the session receives no more reports of memory");
-PyObject *end_memory(PyObject *, PyObject *host)
+PyDoc_STRVAR(mark_again_doc, "mark_again(host): after a profile of torch's own in the session");
+PyObject *mark_again(PyObject *, PyObject *host)
+{
+    const Owner *owner = owner_of(host);
+    if (!owner) return nullptr;
+    if ((*owner)->memory) (*owner)->memory->mark_again();
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(leave_thread_doc, "leave_thread(host): ends view_thread()");
+PyObject *leave_thread(PyObject *, PyObject *host)
 {
     const Owner *owner = owner_of(host);
     if (!owner) return nullptr;
@@ -125,12 +141,13 @@ PyObject *end_memory(PyObject *, PyObject *host)
 }
 
 PyDoc_STRVAR(
-    drop_memory_doc,
-    "drop_memory() -> bool: removes what a session that was ended on another thread has left "
-    "on the calling thread, and returns whether there are other threads with such");
-PyObject *drop_memory(PyObject *, PyObject *)
+    free_thread_doc,
+    "free_thread(marks) -> bool: removes what sessions that were ended on another thread have "
+    "left on the calling one, and marks too if that is true. Returns whether other threads have "
+    "some left");
+PyObject *free_thread(PyObject *, PyObject *marks)
 {
-    return PyBool_FromLong(MemoryReports::drop_ended());
+    return PyBool_FromLong(ThreadState::free_thread(marks == Py_True));
 }
 
 PyDoc_STRVAR(view_recording_doc, "view_recording(host, ops, tracer, end_ns) -> a capsule with the "
@@ -191,9 +208,10 @@ std::shared_ptr<const Settings> read_settings(PyObject *args)
 
 PyMethodDef session_view_methods[] = {
     {"session_view", session_view, METH_VARARGS, session_view_doc},
-    {"view_memory", view_memory, METH_O, view_memory_doc},
-    {"end_memory", end_memory, METH_O, end_memory_doc},
-    {"drop_memory", drop_memory, METH_NOARGS, drop_memory_doc},
+    {"view_thread", view_thread, METH_VARARGS, view_thread_doc},
+    {"mark_again", mark_again, METH_O, mark_again_doc},
+    {"leave_thread", leave_thread, METH_O, leave_thread_doc},
+    {"free_thread", free_thread, METH_O, free_thread_doc},
     {"view_recording", view_recording, METH_VARARGS, view_recording_doc},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -13,8 +13,6 @@ FIELDS = ["activity_type", "concrete_inputs", "correlation_id", "cuda_elapsed_us
           "python_module_id", "scope", "shapes", "stack", "start_thread_id", "end_thread_id", "structured_input_shapes",
           "structured_input_strides"]
 
-INPUTS = ["concrete_inputs", "dtypes", "shapes", "structured_input_shapes", "structured_input_strides"]
-
 
 def field(event, name):
     """The value of a method, or None if this torch has no such method."""

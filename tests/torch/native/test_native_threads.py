@@ -135,6 +135,49 @@ seen += [recorded.is_native(others[1]), ones(others[1])]
 print(json.dumps(seen))
 """
 
+# torch's C++ marks these only in a thread that it sees a profile in.
+FAST_RECORDS = START + """
+from torch._C._profiler import _RecordFunctionFast
+
+def mark(name):
+    with _RecordFunctionFast(name):
+        pass
+
+def backward():
+    class Marks(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+        @staticmethod
+        def backward(ctx, grad):
+            mark("backward")
+            return grad
+    Marks.apply(torch.ones(1, requires_grad=True)).sum().backward()
+
+with profile(activities=CPU) as prof:
+    mark("first")
+    with profile(activities=CPU) as inner:
+        mark("in native")
+    mark("second")
+    with profile(activities=CPU, with_modules=True) as own:  # torch's own
+        mark("in torch's")
+    mark("third")
+    try:
+        torch.autograd.profiler._enable_profiler(1, 2)
+    except TypeError:
+        mark("fourth")
+    backward()
+    with profile(activities=CPU, profile_memory=True) as memory:
+        mark("with memory")
+mark("after")
+with profile(activities=CPU, record_shapes=True) as shapes:
+    with _RecordFunctionFast("named", keyword_values={"scope": "user_scope", "more": 1}):
+        mark("unnamed")
+scopes = {event.name: event.is_user_annotation for event in shapes.events()}
+print(json.dumps([scopes] + [[event.name for event in one.events() if event.name in
+                   ("first", "second", "third", "fourth", "in native", "in torch's", "backward", "with memory")] for one in (prof, inner, own, memory)]))
+"""
+
 # A fork's child has the state of the parent's profile.
 FORK_WITH_MEMORY = START + """
 with profile(activities=CPU, profile_memory=True) as prof:
@@ -245,6 +288,12 @@ class NativeThreadsTest(unittest.TestCase):
 
     def test_ended_in_another_thread(self):
         self.assertEqual(self.value(ENDED_ELSEWHERE), [False, False, 1, False, 1, False, False, 1])
+
+    def test_fast_records(self):
+        self.assertEqual(self.value(FAST_RECORDS), [
+            {"named": True, "unnamed": False},
+            ["first", "in native", "second", "in torch's", "third", "fourth", "backward", "with memory"],
+            ["in native"], ["in torch's"], ["with memory"]])
 
     def test_fork_with_memory(self):
         self.assertEqual(self.value(FORK_WITH_MEMORY), 0)

@@ -63,7 +63,7 @@ def uninstall() -> None:
     global _is_default
     _is_default = False
     with _lock:
-        if _shim and not _running and not _prepared and not _shim.drop_memory():
+        if _shim and not _running and not _prepared and not _shim.free_thread(False):
             _unpatch()
 
 
@@ -132,6 +132,14 @@ def _last() -> Optional[NativeSession]:
         return _running[index][1] if index >= 0 else None
 
 
+def _mark_again() -> None:
+    """Marks the calling thread again if a native profile runs that it began."""
+    thread = get_ident()
+    for began, session in reversed(_running):
+        if began == thread and session:
+            session.mark_again()
+
+
 def _original(name: str) -> Any:
     """Returns torch's function NAME."""
     return next(original for _, patched, original, _ in _patches if patched == name)
@@ -158,8 +166,12 @@ def _enable(original: Callable[..., None]) -> Callable[..., None]:
                 session = None
                 _original("_prepare_profiler")(config, activities)
             if session is None:
-                _shim.drop_memory()  # with it, torch refuses to begin
-                original(config, activities, *more, **options)
+                _shim.free_thread(True)  # else torch refuses to begin
+                try:
+                    original(config, activities, *more, **options)
+                except BaseException:
+                    _mark_again()
+                    raise
             if session or _running:
                 _running.append((get_ident(), session))
     return _enable_profiler
@@ -170,10 +182,11 @@ def _disable(original: Callable[[], Any]) -> Callable[[], Any]:
         with _lock:
             index = _own()
             session = _running.pop(index)[1] if index >= 0 else None
-            if session:
-                return session.stop()
-            _shim.drop_memory()
-            return original()
+            _shim.free_thread(False)
+            try:
+                return session.stop() if session else original()
+            finally:
+                _mark_again()
     return _disable_profiler
 
 
@@ -215,7 +228,7 @@ def _step(original: Callable[[], None]) -> Callable[[], None]:
 
 def _is_enabled(original: Callable[[], bool]) -> Callable[[], bool]:
     def _profiler_enabled() -> bool:
-        _shim.drop_memory()
+        _shim.free_thread(False)
         return bool(_last()) or original()
     return _profiler_enabled
 

@@ -65,7 +65,9 @@ class NativeSession:
         self._functions, self._tracer = native.standalone.tracer(self._handle)
         if self.has_cpu:
             self.collect_operators(True)
-        if self.request.profile_memory and not self._shim.view_memory(self._host):
+        has_inputs = self.request.record_shapes or self.request.with_flops
+        is_receiving = self._shim.view_thread(self._host, self.request.profile_memory, has_inputs)
+        if self.request.profile_memory and not is_receiving:
             raise RuntimeError("another profiler receives the thread's reports of memory")
 
     def __del__(self) -> None:
@@ -78,7 +80,7 @@ class NativeSession:
             self._shim.leave_operators(self._tracer)
             self._tracer = 0
         if self._host is not None:
-            self._shim.end_memory(self._host)
+            self._shim.leave_thread(self._host)
 
     def _abandon(self) -> None:
         self._leave()
@@ -91,6 +93,10 @@ class NativeSession:
         elif not self._shim.trace_operators(self._functions, self._tracer,
                                             self.request.record_shapes or self.request.with_flops):
             raise RuntimeError("too many traces record torch's operators at once")
+
+    def mark_again(self) -> None:
+        """After one of torch's own profiles, in the thread that began this one."""
+        self._shim.mark_again(self._host)
 
     def stop(self) -> NativeResult:
         """Ends the recording, and returns it."""
