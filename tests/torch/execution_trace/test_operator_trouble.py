@@ -17,6 +17,7 @@ from kpytrace.torch import _compile, _environment
 
 LONG = bool(os.environ.get("KPYTRACE_TEST_LONG"))
 HERE = os.path.dirname(os.path.abspath(__file__))
+SECONDS = 600  # a program that takes longer hangs; the machine may be busy
 HEAD = """
 import ctypes, os, signal, sys, threading, time
 import torch
@@ -80,7 +81,7 @@ torch.profiler.record_function("open").__enter__()
 for number in range(200):
     torch.ones(2).mul(number)
 os.kill(os.getpid(), signal.SIGTERM)
-time.sleep(30)
+time.sleep(600)  # it has ended by then
 """
 FULL = """
 import resource
@@ -184,7 +185,7 @@ class Trouble(unittest.TestCase):
         with open(program, "w", encoding="utf-8") as file:
             file.write(HEAD + text + TAIL)
         reply = support.python("-m", "kpytrace", "run", "--torch", "--include", program, *options, "-o", out, program,
-                               COUNTER=self.counter, COUNTS=counts, **variables)
+                               timeout=SECONDS, COUNTER=self.counter, COUNTS=counts, **variables)
         self.assertEqual(reply.returncode, status, reply.stderr)
         if status:
             return out, reply, None
@@ -201,7 +202,7 @@ class Trouble(unittest.TestCase):
             with open(path, encoding="utf-8") as file:
                 return collections.Counter(e["name"] for e in json.load(file)["traceEvents"]
                                            if e["ph"] == "X" and e["cat"] in ("cpu_op", "user_annotation"))
-        reply = support.python("-m", "kpytrace", "top", "--ops", "--json", "-n", "0", path)
+        reply = support.python("-m", "kpytrace", "top", "--ops", "--json", "-n", "0", path, timeout=SECONDS)
         self.assertEqual(reply.returncode, 0, reply.stderr)
         return collections.Counter({row["name"]: row["calls"] for row in json.loads(reply.stdout)})
 
@@ -214,7 +215,7 @@ class Trouble(unittest.TestCase):
                               "'_LinAlgError']", reply.stdout)
                 self.assertEqual(self.calls(path), began)
         out = os.path.join(self.folder, "out.json")
-        reply = support.python("-m", "kpytrace", "convert", "-q", path, out)
+        reply = support.python("-m", "kpytrace", "convert", "-q", path, out, timeout=SECONDS)
         self.assertEqual(reply.returncode, 0, reply.stderr)
         with open(out, encoding="utf-8") as file:
             trace = json.load(file)
@@ -267,7 +268,7 @@ class Trouble(unittest.TestCase):
         forms = {form for _, form in ENDINGS.values()}
         names = {f"{kind}_{form}": status for kind, (status, quick) in ENDINGS.items()
                  for form in (forms if LONG else [quick])}
-        reply = support.python("-c", FORKS, *map(self.path, names))
+        reply = support.python("-c", FORKS, *map(self.path, names), timeout=SECONDS)
         self.assertEqual(dict(line.split() for line in reply.stdout.splitlines()),
                          {name: str(status) for name, status in names.items()}, reply.stderr)
         self.assertEqual(reply.stderr.count("ValueError"), 3 if LONG else 1)
