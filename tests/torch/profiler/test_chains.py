@@ -16,12 +16,6 @@ import fetched
 
 CHAINS = str(pathlib.Path(__file__).with_name("chains.py"))
 KINDS = ("stock", "full", "all", "fast", "native")
-LIGHTNING = ("pytorch-lightning==2.5.6", "lightning-utilities==0.15.3", "torchmetrics==1.8.2", "fsspec==2025.10.0",
-             "tqdm", "packaging", "pyyaml", "typing_extensions", "numpy")
-TRANSFORMERS = ("transformers==4.57.6", "accelerate==1.11.0", "huggingface_hub==0.36.2", "tokenizers==0.22.2",
-                "safetensors", "regex", "requests", "urllib3", "idna", "certifi", "charset-normalizer", "numpy",
-                "psutil", "pyyaml", "tqdm", "fsspec==2025.10.0", "packaging", "filelock", "typing_extensions",
-                "hf-xet")
 
 
 def chains(python, kind, program):
@@ -60,11 +54,11 @@ class Chains(unittest.TestCase):
     def test_lightning(self):
         """Lightning's profiler steps inside the optimizer's closure."""
         self.compare("lightning", 500,
-                     fetched.python_with("lightning", "Lightning", *LIGHTNING, torch=True))
+                     fetched.python_with("lightning", "Lightning", *fetched.LIGHTNING, torch=True))
 
     def test_transformers(self):
         self.compare("trainer", 300,
-                     fetched.python_with("transformers", "transformers", *TRANSFORMERS, torch=True))
+                     fetched.python_with("transformers", "transformers", *fetched.TRANSFORMERS, torch=True))
 
 
 if __name__ == "__main__":
