@@ -31,7 +31,7 @@ ThreadState *state_of_thread()
 }
 
 // Returns whether a state was removed. If torch has put something else over it, it stays.
-bool pop()
+bool pop_state()
 {
     try {
         return ProfilerStateBase::pop(false) != nullptr;
@@ -76,14 +76,14 @@ bool ThreadState::push(const std::shared_ptr<ThreadState> &state)
 
 void ThreadState::remove(const ThreadState *state)
 {
-    if (state_of_thread() == state) (void)pop();
+    if (state_of_thread() == state) (void)pop_state();
     (void)free_thread(false);
 }
 
 bool ThreadState::free_thread(bool marks)
 {
     const ThreadState *last = state_of_thread();
-    while (last && (!last->is_running() || (marks && !last->wants_memory_)) && pop())
+    while (last && (!last->is_running() || (marks && !last->wants_memory_)) && pop_state())
         last = state_of_thread();
     return closed_states > 0;
 }
