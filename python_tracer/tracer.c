@@ -217,16 +217,15 @@ static kpt_status deliver_tracks(kpti_tracer *tracer, const kpti_track *tracks, 
                                  const kpt_delivery *delivery, kpti_error *error)
 {
     kpti_run *runs = copy_runs(tracer);
-    kpti_recording recording = {tracks,
-                                count,
-                                runs,
-                                tracer->run_count,
-                                kpti_function_count(),
-                                kpti_function_describe,
-                                NULL,
-                                tracer->args.min_duration_ns,
-                                cross_thread_ends->ends,
-                                cross_thread_ends->count};
+    kpti_recording recording = {.tracks = tracks,
+                                .track_count = count,
+                                .runs = runs,
+                                .run_count = tracer->run_count,
+                                .function_count = kpti_function_count(),
+                                .describe = kpti_function_describe,
+                                .min_duration_ns = tracer->args.min_duration_ns,
+                                .cross_thread_ends = cross_thread_ends->ends,
+                                .far_end_count = cross_thread_ends->count};
     kpti_clock clock;
     kpti_host_ticks host_ticks;
     kpt_delivery theirs = *delivery;

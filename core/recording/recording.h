@@ -23,7 +23,8 @@ typedef struct kpti_chunk {
     struct kpti_chunk *next; /* the next chunk of the same thread */
     /* the whole counter when the chunk was begun, of the host's clock if it has one */
     uint64_t base_ticks;
-    uint64_t begun;          /* kpti_ticks at that time; for rings */
+    uint64_t
+        begun; /* kpti_ticks at that time; for rings. Read from an index: kpti_chunk_first_ticks */
     uint64_t dropped_before; /* events lost between the previous chunk and this one */
     uint32_t run;
     uint32_t sequence; /* within run and thread */
@@ -93,8 +94,17 @@ typedef struct kpti_function_view {
 /* Fills OUT for ID. Returns 0 if there is no such function. Any thread, no GIL. */
 typedef int (*kpti_describe_fn)(void *ctx, uint32_t id, kpti_function_view *out);
 
+/* Reads tracks and chunks of a recording that has an index instead of structs. The addresses of chunks in tracks and
+ * chunks are places in the index, which only read_chunk reads. */
+typedef struct kpti_recording_index {
+    const void *ctx;
+    void (*read_track)(const void *ctx, uint32_t track, kpti_track *out);
+    const kpti_chunk *(*first_chunk)(const void *ctx, uint32_t track); /* of the track, or NULL */
+    void (*read_chunk)(const void *ctx, const kpti_chunk *place, kpti_chunk *out);
+} kpti_recording_index;
+
 typedef struct kpti_recording {
-    const kpti_track *tracks;
+    const kpti_track *tracks; /* NULL: they are in the index */
     uint32_t track_count;
     const kpti_run *runs;
     uint32_t run_count;
@@ -104,6 +114,31 @@ typedef struct kpti_recording {
     uint64_t min_duration_ns; /* shorter calls and their callees are not delivered */
     const kpti_cross_thread_end *cross_thread_ends; /* in the order of ticks */
     uint64_t far_end_count;
+    kpti_recording_index index;
 } kpti_recording;
+
+static inline kpti_track kpti_recording_track(const kpti_recording *r, uint32_t track)
+{
+    kpti_track out;
+    kpti_assert(track < r->track_count);
+    if (r->tracks) return r->tracks[track];
+    r->index.read_track(r->index.ctx, track, &out);
+    return out;
+}
+
+static inline const kpti_chunk *kpti_recording_first_chunk(const kpti_recording *r, uint32_t track)
+{
+    kpti_assert(track < r->track_count);
+    return r->tracks ? r->tracks[track].chunks : r->index.first_chunk(r->index.ctx, track);
+}
+
+/* Returns the chunk at PLACE, which may be NULL: PLACE itself, or SPACE with what the index has. */
+static inline const kpti_chunk *kpti_recording_chunk(const kpti_recording *r,
+                                                     const kpti_chunk *place, kpti_chunk *space)
+{
+    if (!place || r->tracks) return place;
+    r->index.read_chunk(r->index.ctx, place, space);
+    return space;
+}
 
 #endif

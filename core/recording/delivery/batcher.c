@@ -162,13 +162,13 @@ void kpti_batcher_add_text(kpti_batcher *b, uint32_t index)
 
 void kpti_batcher_add_thread(kpti_batcher *b, uint32_t track)
 {
-    const kpti_track *t = &b->recording->tracks[track];
+    kpti_track t;
     kpti_assert(track < b->recording->track_count);
     b->last_thread = track;
     if (b->delivered_threads[track]) return;
     b->delivered_threads[track] = 1;
-    b->threads[b->thread_count++] =
-        (kpt_thread){track, t->flags, t->os_tid, t->host_value, t->name};
+    t = kpti_recording_track(b->recording, track);
+    b->threads[b->thread_count++] = (kpt_thread){track, t.flags, t.os_tid, t.host_value, t.name};
     kpti_assert(kpti_batcher_is_valid(b));
 }
 

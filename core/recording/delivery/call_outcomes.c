@@ -123,15 +123,20 @@ static int add_all(kpti_call_outcomes *o, const kpti_batcher *b, kpti_replay *re
 int kpti_call_outcomes_prepass(kpti_call_outcomes *o, kpti_batcher *b, uint32_t track,
                                int with_ends)
 {
+    const kpti_track t = kpti_recording_track(b->recording, track);
+    const kpti_chunk *chunk;
+    kpti_chunk space;
     kpti_replay *replay;
     int fine;
     memset(o, 0, sizeof *o);
     o->env = b->env;
     o->with_ends = with_ends;
-    o->in_parts = b->parts && b->recording->tracks[track].spans;
+    o->in_parts = b->parts && t.spans;
     /* Each call has an event where it begins. */
-    for (const kpti_chunk *c = b->recording->tracks[track].chunks; c; c = c->next)
-        o->max_calls += c->count;
+    for (const kpti_chunk *place = t.chunks; place; place = chunk->next) {
+        chunk = kpti_recording_chunk(b->recording, place, &space);
+        o->max_calls += chunk->count;
+    }
     if (!o->max_calls) return 1;
     o->page_count = pages_for(o->max_calls);
     o->pages = kpti_alloc(o->env, o->page_count * sizeof *o->pages);

@@ -9,17 +9,19 @@
 static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recording, uint32_t track,
                               uint64_t first_id, const kpti_timebase *timebase)
 {
+    const kpti_track t = kpti_recording_track(recording, track);
     kpti_replay *r = kpti_alloc(env, sizeof *r);
     if (!r) return NULL;
     r->env = env;
     r->recording = recording;
     r->track = track;
-    r->next = recording->tracks[track].chunks;
+    r->next = t.chunks;
+    r->has_spans = t.spans != 0;
     r->first_id = r->next_id = first_id;
     r->function_count = recording->function_count;
     r->end_ns = timebase->end_ns;
     r->far_ns = INT64_MIN;
-    if (!recording->tracks[track].spans) r->far = recording->far_end_count;
+    if (!t.spans) r->far = recording->far_end_count;
     if (!kpti_call_stack_init(&r->stack, env)) {
         kpti_free(env, r, sizeof *r);
         return NULL;
@@ -52,7 +54,7 @@ kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recordin
     kpti_replay *r = new_plain(env, recording, track, first_id, timebase);
     if (!r) return NULL;
     r->options = options;
-    if (!recording->tracks[track].spans) return r;
+    if (!r->has_spans) return r;
     r->clamps.env = env;
     if (plan_cuts(new_plain(env, recording, track, first_id, timebase), &r->clamps,
                   options.has_ranges))

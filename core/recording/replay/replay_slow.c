@@ -173,12 +173,15 @@ static int64_t end_of_run(kpti_replay *r)
 /* Called when the chunk's events are used up. */
 static kpti_step next_chunk(kpti_replay *r)
 {
-    const kpti_chunk *chunk = r->next;
+    kpti_chunk space;
+    const kpti_chunk *chunk = kpti_recording_chunk(r->recording, r->next, &space);
     int first;
     int gap;
-    for (; chunk && chunk->run >= r->recording->run_count; chunk = chunk->next)
+    for (; chunk && chunk->run >= r->recording->run_count;
+         chunk = kpti_recording_chunk(r->recording, r->next, &space)) {
+        r->next = chunk->next;
         r->repairs++;
-    r->next = chunk;
+    }
     if (r->in_run && (!chunk || chunk->run != r->run)) {
         const uint64_t stop = r->recording->runs[r->run].stop_ticks;
         int64_t ns;

@@ -48,9 +48,10 @@ struct kpti_replay {
 
     const kpti_env *env;
     const kpti_recording *recording;
-    const kpti_chunk *next; /* the next chunk */
+    const kpti_chunk *next; /* the place of the next chunk */
     uint32_t run;
     uint32_t sequence;
+    int has_spans; /* the track has spans of the host */
     int in_run;
     int gc_open;
     int64_t open_ns; /* begin of the calls from OPEN events */

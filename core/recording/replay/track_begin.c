@@ -13,8 +13,7 @@ static int first_event(const kpti_chunk *chunk, kpti_event *out)
     return 1;
 }
 
-/* Returns the ticks of the first event, or 0 if its activity may begin earlier, as an open call does. */
-static uint64_t first_ticks(const kpti_chunk *chunk)
+uint64_t kpti_chunk_first_ticks(const kpti_chunk *chunk)
 {
     kpti_event event;
     uint32_t kind;
@@ -27,14 +26,16 @@ static uint64_t first_ticks(const kpti_chunk *chunk)
 
 uint64_t kpti_track_begin(const kpti_recording *recording, uint32_t track)
 {
-    const kpti_chunk *chunk = recording->tracks[track].chunks;
+    kpti_chunk space;
+    const kpti_chunk *chunk =
+        kpti_recording_chunk(recording, kpti_recording_first_chunk(recording, track), &space);
     const kpti_run *run;
     uint64_t ticks;
     while (chunk && chunk->run >= recording->run_count)
-        chunk = chunk->next;
+        chunk = kpti_recording_chunk(recording, chunk->next, &space);
     if (!chunk) return recording->run_count ? recording->runs[0].start_ticks : 0;
     run = &recording->runs[chunk->run];
-    ticks = first_ticks(chunk);
+    ticks = recording->tracks ? kpti_chunk_first_ticks(chunk) : chunk->begun;
     if (ticks > run->stop_ticks) ticks = run->stop_ticks;
     return ticks > run->start_ticks ? ticks : run->start_ticks;
 }

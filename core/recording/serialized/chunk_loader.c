@@ -7,6 +7,7 @@
 #include "core/base/host_heap.h"
 #include "core/base/packed_words.h"
 #include "core/base/platform.h"
+#include "core/recording/replay/track_begin.h"
 
 /* Memory is bounded by the size of the chunks, whatever numbers a damaged chunk contains: runs are numbered
  * without gaps, and only threads that have data take memory. */
@@ -47,6 +48,23 @@ static uint64_t hash(const void *slot, const void *multiplier)
 
 static const kpti_hash_slots slots = {sizeof(kpti_thread_slot), 64, is_used, has_key, hash};
 
+/* Returns 0 if there is no memory. */
+static int add_thread(kpti_loaded *r, uint32_t index)
+{
+    if (r->thread_count == r->blocks.count * KPTI_THREADS_IN_BLOCK) {
+        kpti_loaded_thread *block = kpti_alloc(r->env, KPTI_THREADS_IN_BLOCK * sizeof *block);
+        if (!block) return 0;
+        if (!extend(r->env, &r->blocks, r->blocks.count + 1, sizeof block)) {
+            kpti_free(r->env, block, KPTI_THREADS_IN_BLOCK * sizeof *block);
+            return 0;
+        }
+        ((kpti_loaded_thread **)r->blocks.items)[r->blocks.count - 1] = block;
+    }
+    r->thread_count++;
+    kpti_loaded_thread_at(r, r->thread_count - 1)->index = index;
+    return 1;
+}
+
 /* Returns thread INDEX, added if it is new, or NULL if there is no memory. */
 static kpti_loaded_thread *reach_thread(kpti_loaded *r, uint32_t index)
 {
@@ -55,86 +73,71 @@ static kpti_loaded_thread *reach_thread(kpti_loaded *r, uint32_t index)
     if (!kpti_hash_table_reserve(&r->slots, &slots, &heap, &r->multiplier)) return NULL;
     slot = kpti_hash_table_find(&r->slots, &slots, hash_of(index, r->multiplier), &index, NULL);
     if (!slot->end) {
-        if (!extend(r->env, &r->threads, r->threads.count + 1, sizeof(kpti_loaded_thread)))
-            return NULL;
-        *slot = (kpti_thread_slot){index, r->threads.count};
+        if (!add_thread(r, index)) return NULL;
+        *slot = (kpti_thread_slot){index, r->thread_count};
         r->slots.count++;
-        kpti_loaded_thread_at(r, slot->end - 1)->index = index;
     }
     return kpti_loaded_thread_at(r, slot->end - 1);
 }
 
 static int by_index(const void *a, const void *b)
 {
-    const kpti_loaded_thread *x = a;
-    const kpti_loaded_thread *y = b;
+    const kpti_thread_slot *x = a;
+    const kpti_thread_slot *y = b;
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* All is loaded: moves the tracks of the threads together, and frees what only loading needs. */
-static void keep_tracks(kpti_loaded *r)
+/* All is loaded: sorts the threads by their index, in the memory of the table that only loading needs. Returns 0 if there
+ * is no memory. */
+static int sort_threads(kpti_loaded *r)
 {
     const kpti_heap heap = kpti_host_heap(r->env);
-    char *const items = r->threads.items;
-    for (uint32_t i = 0; i < r->threads.count; i++)
-        memmove(items + i * sizeof(kpti_track), &kpti_loaded_thread_at(r, i)->track,
-                sizeof(kpti_track));
-    r->tracks = (kpti_track *)items;
+    kpti_thread_slot *const sorted = r->slots.slots;
+    if (!r->thread_count) return 1;
+    r->tracks = kpti_alloc(r->env, r->thread_count * sizeof *r->tracks);
+    if (!r->tracks) return 0;
+    for (uint32_t i = 0; i < r->thread_count; i++)
+        sorted[i] = (kpti_thread_slot){kpti_loaded_thread_at(r, i)->index, i + 1};
+    qsort(sorted, r->thread_count, sizeof *sorted, by_index);
+    for (uint32_t i = 0; i < r->thread_count; i++)
+        r->tracks[i] = sorted[i].end - 1;
     kpti_hash_table_free(&r->slots, &slots, &heap);
+    return 1;
 }
 
-/* Returns whether a recorder can have assigned INDEX. It numbers all threads, and some may be missing: there
+/* Returns whether a recorder can have assigned the largest index. It numbers all threads, and some may be missing: there
  * was no memory for their events, or the file is incomplete. */
-static int is_plausible(const kpti_loaded *r, uint32_t index)
+static int is_plausible(const kpti_loaded *r)
 {
     enum { MISSING_FOR_EACH = 1024, ALWAYS = 4096 };
-    return index / MISSING_FOR_EACH < (uint64_t)r->threads.count + ALWAYS;
+    const uint32_t largest = kpti_loaded_thread_at(r, r->tracks[r->thread_count - 1])->index;
+    return largest / MISSING_FOR_EACH < (uint64_t)r->thread_count + ALWAYS;
 }
 
-/* --- stored chunks ---------------------------------------------------------------------------- */
+/* --- tracks ----------------------------------------------------------------------------------- */
 
-/* Stores CHUNK without what only events have. Returns NULL if there is no memory. */
-static kpti_chunk *store(kpti_loaded *r, const kpt_chunk *chunk)
+const kpti_chunk *kpti_loaded_first_chunk(const void *ctx, uint32_t track)
 {
-    kpti_loaded_chunk *stored;
-    if (r->chunk_count == (uint64_t)r->blocks.count * KPTI_CHUNKS_IN_BLOCK) {
-        kpti_loaded_chunk *block = kpti_alloc(r->env, KPTI_CHUNKS_IN_BLOCK * sizeof *block);
-        if (!block) return NULL;
-        if (!extend(r->env, &r->blocks, r->blocks.count + 1, sizeof block)) {
-            kpti_free(r->env, block, KPTI_CHUNKS_IN_BLOCK * sizeof *block);
-            return NULL;
-        }
-        ((kpti_loaded_chunk **)r->blocks.items)[r->blocks.count - 1] = block;
+    const kpti_loaded *r = ctx;
+    return kpti_loaded_thread_at(r, r->tracks[track])->first;
+}
+
+void kpti_loaded_read_track(const void *ctx, uint32_t track, kpti_track *out)
+{
+    const kpti_loaded *r = ctx;
+    const kpti_loaded_thread *t = kpti_loaded_thread_at(r, r->tracks[track]);
+    const kpti_section section = {KPTI_METADATA_THREAD, t->section_bytes, t->section};
+    kpti_indexed_chunk chunk;
+    uint32_t index;
+    memset(out, 0, sizeof *out);
+    if (t->section) (void)kpti_section_thread(&section, &index, out);
+    out->chunks = t->first;
+    for (const kpti_chunk *at = t->first; at && !out->os_tid; at = chunk.head.next) {
+        kpti_chunk_index_read(&r->chunks, at, &chunk);
+        out->os_tid = chunk.chunk.os_tid;
     }
-    r->chunk_count++;
-    stored = kpti_loaded_chunk_at(r, r->chunk_count - 1);
-    *stored = (kpti_loaded_chunk){.chunk = {.base_ticks = chunk->first_ticks,
-                                            .dropped_before = chunk->dropped_before,
-                                            .run = chunk->run,
-                                            .sequence = chunk->sequence,
-                                            .events = (kpti_event *)chunk->data},
-                                  .os_tid = chunk->os_tid,
-                                  .last_ticks = chunk->last_ticks,
-                                  .size_bytes = chunk->size_bytes,
-                                  .thread = chunk->thread,
-                                  .format = chunk->format};
-    return &stored->chunk;
-}
-
-void kpti_loaded_chunk_read(const kpti_loaded *r, uint64_t index, kpt_chunk *out)
-{
-    const kpti_loaded_chunk *const stored = kpti_loaded_chunk_at(r, index);
-    KPT_INIT(out);
-    out->format = stored->format;
-    out->thread = stored->thread;
-    out->sequence = stored->chunk.sequence;
-    out->os_tid = stored->os_tid;
-    out->first_ticks = stored->chunk.base_ticks;
-    out->last_ticks = stored->last_ticks;
-    out->dropped_before = stored->chunk.dropped_before;
-    out->data = stored->chunk.events;
-    out->size_bytes = stored->size_bytes;
-    out->run = stored->chunk.run;
+    /* Without the final tables it is not known which threads have spans. */
+    if (!r->whole) out->spans = 1;
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
@@ -173,15 +176,15 @@ static kpt_status take_clock(kpti_loaded *r, const kpti_section *section, kpti_e
 
 static kpt_status take_thread(kpti_loaded *r, const kpti_section *section, kpti_error *error)
 {
-    kpti_track track = {0};
+    kpti_track track;
     uint32_t index;
     kpti_loaded_thread *t;
     if (!kpti_section_thread(section, &index, &track) || index == KPT_CHUNK_TABLE)
         return damaged(error, "a thread is invalid");
     t = reach_thread(r, index);
     if (!t) return no_memory(error);
-    track.chunks = t->track.chunks;
-    t->track = track;
+    t->section = section->bytes;
+    t->section_bytes = section->size;
     return KPT_OK;
 }
 
@@ -268,31 +271,42 @@ uint64_t kpti_loaded_event_count(const kpt_chunk *chunk)
                                         : chunk->size_bytes / sizeof(kpti_event);
 }
 
-static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_chunk *head,
-                              kpti_error *error)
+/* Returns the first ticks of CHUNK, which has COUNT events. */
+static uint64_t first_ticks(const kpt_chunk *chunk, uint32_t count)
+{
+    const kpti_chunk head = {.base_ticks = chunk->first_ticks,
+                             .sequence = chunk->sequence,
+                             .count = count,
+                             .packed_bytes =
+                                 kpti_loaded_is_packed(chunk) ? (uint32_t)chunk->size_bytes : 0,
+                             .events = (kpti_event *)chunk->data};
+    return kpti_chunk_first_ticks(&head);
+}
+
+static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
 {
     const uint64_t count = kpti_loaded_event_count(chunk);
     kpti_loaded_thread *t;
+    kpti_chunk *place;
     if (count > UINT32_MAX || (kpti_loaded_is_packed(chunk) && chunk->size_bytes > UINT32_MAX))
         return damaged(error, "a chunk is too large");
     if (kpti_loaded_is_packed(chunk) && !count) return damaged(error, "a packed chunk is invalid");
     t = reach_thread(r, chunk->thread);
     if (!t) return no_memory(error);
-    head->count = head->capacity = (uint32_t)count;
-    head->packed_bytes = kpti_loaded_is_packed(chunk) ? (uint32_t)chunk->size_bytes : 0;
-    if (!t->track.os_tid) t->track.os_tid = chunk->os_tid;
+    place = kpti_chunk_index_add(&r->chunks, r->env, chunk, (uint32_t)count,
+                                 first_ticks(chunk, (uint32_t)count));
+    if (!place) return no_memory(error);
     if (t->last)
-        t->last->next = head;
+        kpti_chunk_index_link(t->last, place);
     else
-        t->track.chunks = head;
-    t->last = head;
+        t->first = place;
+    t->last = place;
     if (chunk->last_ticks > r->last_ticks) r->last_ticks = chunk->last_ticks;
     return KPT_OK;
 }
 
 static kpt_status take_chunk(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
 {
-    kpti_chunk *head;
     if ((chunk->format & ~(uint32_t)KPTI_PACKED_FORMAT) > KPTI_CHUNK_FORMAT_NEWEST)
         return kpti_fail(
             error, KPT_E_UNSUPPORTED,
@@ -301,10 +315,9 @@ static kpt_status take_chunk(kpti_loaded *r, const kpt_chunk *chunk, kpti_error 
             chunk->format & ~(uint32_t)KPTI_PACKED_FORMAT, KPTI_CHUNK_FORMAT_NEWEST);
     if (chunk->size_bytes && (!chunk->data || (uintptr_t)chunk->data % sizeof(kpti_event)))
         return kpti_fail(error, KPT_E_INVALID, "a chunk's data is NULL, or not aligned to 8 bytes");
-    head = store(r, chunk);
-    if (!head) return no_memory(error);
-    return chunk->thread == KPT_CHUNK_TABLE ? take_table(r, chunk, error)
-                                            : take_events(r, chunk, head, error);
+    if (chunk->thread != KPT_CHUNK_TABLE) return take_events(r, chunk, error);
+    if (!kpti_chunk_index_add(&r->chunks, r->env, chunk, 0, 0)) return no_memory(error);
+    return take_table(r, chunk, error);
 }
 
 static kpt_status take_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *error)
@@ -322,16 +335,13 @@ static kpt_status take_all(kpti_loaded *r, const kpt_load_args *args, kpti_error
     }
 }
 
-/* Completes a recording that a crash cut short: sets the ends of runs. Without the final tables it is not known
- * which threads have spans, so all of them are treated as if they had. */
+/* Completes a recording that a crash cut short: sets the ends of runs. */
 static void complete(kpti_loaded *r)
 {
     kpti_run *runs = r->runs.items;
     for (uint32_t i = 0; i < r->runs.count; i++)
         if (!runs[i].stop_ticks)
             runs[i].stop_ticks = i + 1 < r->runs.count ? runs[i + 1].start_ticks : r->last_ticks;
-    for (uint32_t i = 0; !r->whole && i < r->threads.count; i++)
-        kpti_loaded_thread_at(r, i)->track.spans = 1;
 }
 
 kpt_status kpti_load_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *error)
@@ -340,13 +350,10 @@ kpt_status kpti_load_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *
     r->multiplier = kpti_hash_spread(kpti_ticks() ^ (uintptr_t)r << 20) | 1;
     status = take_all(r, args, error);
     if (status != KPT_OK) return status;
-    if (!r->points && r->threads.count) return damaged(error, "it has no clock point");
-    if (r->threads.count) {
-        qsort(r->threads.items, r->threads.count, sizeof(kpti_loaded_thread), by_index);
-        if (!is_plausible(r, kpti_loaded_thread_at(r, r->threads.count - 1)->index))
-            return damaged(error, "a thread's index is out of range");
-    }
+    if (!r->points && r->thread_count) return damaged(error, "it has no clock point");
     complete(r);
-    keep_tracks(r);
+    if (!sort_threads(r)) return no_memory(error);
+    if (r->thread_count && !is_plausible(r))
+        return damaged(error, "a thread's index is out of range");
     return KPT_OK;
 }

@@ -3,9 +3,10 @@
 #define KPTI_CORE_RECORDING_SERIALIZED_CHUNK_LOADER_H
 
 #include "core/base/hash_table.h"
+#include "core/recording/serialized/chunk_index.h"
 #include "core/recording/serialized/metadata_sections.h"
 
-enum { KPTI_CHUNKS_IN_BLOCK = 1024 };
+enum { KPTI_THREADS_IN_BLOCK = 1024 };
 
 /* An array that grows. */
 typedef struct kpti_list {
@@ -14,24 +15,16 @@ typedef struct kpti_list {
     uint32_t count;
 } kpti_list;
 
-/* A chunk as it was loaded. Replay reads the first field of one that is not a table. */
-typedef struct kpti_loaded_chunk {
-    kpti_chunk chunk;
-    uint64_t os_tid;
-    uint64_t last_ticks;
-    uint64_t size_bytes;
-    uint32_t thread;
-    uint32_t format;
-} kpti_loaded_chunk;
-
-/* A thread that is being loaded, and its last chunk. */
+/* A thread: its chunks, and where the bytes of its section are, which are borrowed and read when it is delivered. */
 typedef struct kpti_loaded_thread {
-    kpti_track track;
+    kpti_chunk *first; /* places in the index of chunks; NULL: it has no chunk */
     kpti_chunk *last;
+    const char *section; /* its last description; NULL: it has none */
+    uint32_t section_bytes;
     uint32_t index; /* the recorder's number of the thread */
 } kpti_loaded_thread;
 
-/* The position in threads of the thread with an index. */
+/* The position of the thread with an index, in the order of loading. */
 typedef struct kpti_thread_slot {
     uint32_t index;
     uint32_t end; /* the position + 1; 0 = empty */
@@ -39,14 +32,12 @@ typedef struct kpti_thread_slot {
 
 typedef struct kpti_loaded {
     const kpti_env *env;
-    /* kpti_loaded_chunk *: blocks of KPTI_CHUNKS_IN_BLOCK, in the order of loading. Replay has addresses of chunks, so
-     * they never move. */
-    kpti_list blocks;
-    /* While loading, kpti_loaded_thread, in the order of loading. Afterwards tracks has them by index, in the same
-     * memory. */
-    kpti_list threads;
-    kpti_track *tracks;
+    kpti_chunk_index chunks;
+    kpti_list
+        blocks; /* kpti_loaded_thread *: blocks of KPTI_THREADS_IN_BLOCK, in the order of loading */
+    uint32_t thread_count;
     kpti_hash_table slots; /* kpti_thread_slot, by the thread's index; freed when all is loaded */
+    uint32_t *tracks;      /* when all is loaded: the positions of the threads, by their index */
     kpti_list runs;        /* kpti_run */
     kpti_list names;       /* kpti_function_view */
     kpti_list cross_thread_ends; /* kpti_cross_thread_end */
@@ -55,7 +46,6 @@ typedef struct kpti_loaded {
     /* odd and different in each load, so that no file can put all its threads into one slot */
     uint64_t multiplier;
     uint32_t points;
-    uint64_t chunk_count;
     int whole;           /* the final counters were loaded */
     uint64_t last_ticks; /* latest of all chunks */
     uint64_t min_duration_ns;
@@ -64,18 +54,14 @@ typedef struct kpti_loaded {
 
 static inline kpti_loaded_thread *kpti_loaded_thread_at(const kpti_loaded *r, uint32_t position)
 {
-    return (kpti_loaded_thread *)r->threads.items + position;
+    kpti_assert(position < r->thread_count);
+    return ((kpti_loaded_thread **)r->blocks.items)[position / KPTI_THREADS_IN_BLOCK] +
+           position % KPTI_THREADS_IN_BLOCK;
 }
 
-static inline kpti_loaded_chunk *kpti_loaded_chunk_at(const kpti_loaded *r, uint64_t index)
-{
-    kpti_assert(index < r->chunk_count);
-    return &((kpti_loaded_chunk **)
-                 r->blocks.items)[index / KPTI_CHUNKS_IN_BLOCK][index % KPTI_CHUNKS_IN_BLOCK];
-}
-
-/* Fills OUT with chunk INDEX as it was loaded. */
-void kpti_loaded_chunk_read(const kpti_loaded *r, uint64_t index, kpt_chunk *out);
+/* Read a track, and its first chunk. CTX is a kpti_loaded. */
+void kpti_loaded_read_track(const void *ctx, uint32_t track, kpti_track *out);
+const kpti_chunk *kpti_loaded_first_chunk(const void *ctx, uint32_t track);
 
 /* Return whether CHUNK, which is no table, has packed events, and how many events it has; of an invalid packed chunk 0. */
 int kpti_loaded_is_packed(const kpt_chunk *chunk);

@@ -13,10 +13,11 @@ static void destroy(void *self)
     kpti_loaded *r = self;
     const kpti_env *env = r->env;
     for (uint32_t i = 0; i < r->blocks.count; i++)
-        kpti_free(env, ((kpti_loaded_chunk **)r->blocks.items)[i],
-                  KPTI_CHUNKS_IN_BLOCK * sizeof(kpti_loaded_chunk));
-    release(env, &r->blocks, sizeof(kpti_loaded_chunk *));
-    release(env, &r->threads, sizeof(kpti_loaded_thread));
+        kpti_free(env, ((kpti_loaded_thread **)r->blocks.items)[i],
+                  KPTI_THREADS_IN_BLOCK * sizeof(kpti_loaded_thread));
+    release(env, &r->blocks, sizeof(kpti_loaded_thread *));
+    kpti_free(env, r->tracks, r->thread_count * sizeof *r->tracks);
+    kpti_chunk_index_free(&r->chunks, env);
     kpti_free(env, r->slots.slots, r->slots.capacity * sizeof(kpti_thread_slot));
     release(env, &r->runs, sizeof(kpti_run));
     release(env, &r->names, sizeof(kpti_function_view));
@@ -48,19 +49,29 @@ static int describe(void *ctx, uint32_t id, kpti_function_view *out)
     return out->display.size || out->function.size;
 }
 
+/* A kpti_recording_index's. */
+static void read_chunk(const void *ctx, const kpti_chunk *place, kpti_chunk *out)
+{
+    const kpti_loaded *r = ctx;
+    kpti_indexed_chunk chunk;
+    kpti_chunk_index_read(&r->chunks, place, &chunk);
+    *out = chunk.head;
+}
+
 static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *error)
 {
     kpti_loaded *r = self;
-    kpti_recording recording = {r->tracks,
-                                r->threads.count,
-                                r->runs.items,
-                                r->runs.count,
-                                r->names.count,
-                                describe,
-                                r,
-                                r->min_duration_ns,
-                                r->cross_thread_ends.items,
-                                r->cross_thread_ends.count};
+    kpti_recording recording = {
+        .track_count = r->thread_count,
+        .runs = r->runs.items,
+        .run_count = r->runs.count,
+        .function_count = r->names.count,
+        .describe = describe,
+        .describe_ctx = r,
+        .min_duration_ns = r->min_duration_ns,
+        .cross_thread_ends = r->cross_thread_ends.items,
+        .far_end_count = r->cross_thread_ends.count,
+        .index = {r, kpti_loaded_read_track, kpti_loaded_first_chunk, read_chunk}};
     kpti_clock clock;
     kpti_delivery_job job = {r->env, &recording, delivery, kpti_clock_convert, &clock, 0};
     kpt_status status;
@@ -73,32 +84,33 @@ static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *
 static void get_stats(void *self, kpt_stats *out)
 {
     const kpti_loaded *r = self;
+    kpti_chunk_walk walk = {0};
+    kpti_indexed_chunk at;
     *out = r->stats;
     out->struct_size = sizeof *out;
     out->bytes_held = 0;
     if (r->whole) return;
     out->events = out->events_dropped = 0;
-    for (uint64_t i = 0; i < r->chunk_count; i++) {
-        const kpti_loaded_chunk *chunk = kpti_loaded_chunk_at(r, i);
-        if (chunk->thread == KPT_CHUNK_TABLE) continue;
-        out->events += chunk->chunk.count;
-        out->events_dropped += chunk->chunk.dropped_before;
+    while (kpti_chunk_index_next(&r->chunks, &walk, &at)) {
+        if (at.chunk.thread == KPT_CHUNK_TABLE) continue;
+        out->events += at.head.count;
+        out->events_dropped += at.head.dropped_before;
     }
-    out->threads = r->threads.count;
+    out->threads = r->thread_count;
 }
 
 static kpt_status get_chunks(void *self, const kpt_chunk_sink *sink, kpti_error *error)
 {
     const kpti_loaded *r = self;
+    kpti_chunk_walk walk = {0};
+    kpti_indexed_chunk at;
     if (!sink)
         return kpti_fail(error, KPT_E_INVALID,
                          "get_chunks: sink is NULL, and a loaded recording has no chunk sink");
-    for (uint64_t i = 0; i < r->chunk_count; i++) {
-        kpt_chunk chunk;
+    while (kpti_chunk_index_next(&r->chunks, &walk, &at)) {
         kpt_status status = KPT_OK;
-        kpti_loaded_chunk_read(r, i, &chunk);
-        if (chunk.thread != KPT_CHUNK_TABLE || sink->flags & KPT_CHUNKS_WHOLE)
-            status = sink->sealed(sink->chunk_ctx, &chunk);
+        if (at.chunk.thread != KPT_CHUNK_TABLE || sink->flags & KPT_CHUNKS_WHOLE)
+            status = sink->sealed(sink->chunk_ctx, &at.chunk);
         if (status != KPT_OK)
             return kpti_fail(error, status, "get_chunks: the sink returned %s",
                              kpt_status_name(status));

@@ -77,8 +77,9 @@ kpt_status kpti_source_begin(kpti_session *s, const kpti_session_watch *watch, k
     return kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");
 }
 
-/* The pages of a mapped file are released after this many calls, so that a long file does not stay resident. */
-enum { CALLS_RESIDENT = 1 << 20 };
+/* The pages of a mapped file are released after this many calls, so that a long file does not stay resident. The
+ * description of a thread, and the heads of its chunks, take as much of a file as CALLS_OF_THREAD. */
+enum { CALLS_RESIDENT = 1 << 20, CALLS_OF_THREAD = 16 };
 
 typedef struct passage {
     const kpti_kpt_reader *file;
@@ -91,7 +92,7 @@ typedef struct passage {
 static kpt_status pass_on(void *ctx, const kpt_batch *batch)
 {
     passage *p = ctx;
-    p->calls += batch->activity_count;
+    p->calls += batch->activity_count + (uint64_t)CALLS_OF_THREAD * batch->thread_count;
     if (p->calls > CALLS_RESIDENT) {
         kpti_kpt_release_pages(p->file);
         p->calls = 0;
@@ -118,6 +119,45 @@ kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_ext
     delivery.sink = from->file ? pass_on : sink;
     delivery.sink_ctx = from->file ? &through : sink_ctx;
     status = from->tracer.ops->snapshot(from->tracer.self, &delivery);
+    if (status != KPT_OK)
+        (void)kpti_session_fail_of_tracer(&from->tracer, error, status,
+                                          "the recording can't be read");
+    return status;
+}
+
+/* The pages of a mapped file are released after this many bytes of chunks. */
+enum { BYTES_RESIDENT = 16 << 20 };
+
+typedef struct chunk_passage {
+    const kpti_kpt_reader *file;
+    kpt_chunk_fn put;
+    void *put_ctx;
+    uint64_t bytes;
+} chunk_passage;
+
+static kpt_status pass_on_chunk(void *ctx, const kpt_chunk *chunk)
+{
+    chunk_passage *p = ctx;
+    p->bytes += sizeof *chunk + chunk->size_bytes;
+    if (p->bytes > BYTES_RESIDENT) {
+        kpti_kpt_release_pages(p->file);
+        p->bytes = 0;
+    }
+    return p->put(p->put_ctx, chunk);
+}
+
+kpt_status kpti_source_chunks(const kpti_source *from, kpt_chunk_fn put, void *put_ctx,
+                              kpti_session_error *error)
+{
+    chunk_passage through = {from->file, put, put_ctx, 0};
+    kpt_chunk_sink sink;
+    kpt_status status = KPT_E_UNSUPPORTED;
+    KPT_INIT(&sink);
+    sink.flags = KPT_CHUNKS_WHOLE;
+    sink.sealed = from->file ? pass_on_chunk : put;
+    sink.chunk_ctx = from->file ? &through : put_ctx;
+    if (kpti_has_chunks(&from->tracer))
+        status = from->tracer.ops->get_chunks(from->tracer.self, &sink);
     if (status != KPT_OK)
         (void)kpti_session_fail_of_tracer(&from->tracer, error, status,
                                           "the recording can't be read");

@@ -42,6 +42,10 @@ static inline kpti_extent kpti_extent_of(const kpti_format *format)
 kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_extent extent,
                                kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error);
 
+/* Passes all chunks and tables of the recording to PUT. */
+kpt_status kpti_source_chunks(const kpti_source *from, kpt_chunk_fn put, void *put_ctx,
+                              kpti_session_error *error);
+
 /* Walks the operators of the recording, with the launches of its GPU activity. The caller frees WALK, also after a
  * failure. */
 kpt_status kpti_source_walk(const kpti_source *from, kpti_operator_walk *walk,

@@ -191,7 +191,6 @@ static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char
 {
     kpti_kpt_writer *w = calloc(1, sizeof *w);
     kpti_gpu_written written = {0, 0, 0};
-    kpt_chunk_sink sink;
     kpt_status status;
     int os_error;
     if (!w) return kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");
@@ -203,18 +202,10 @@ static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char
         return kpti_session_fail_io(error, os_error, path);
     }
     if (s->compress) (void)kpti_kpt_pack(w);
-    KPT_INIT(&sink);
-    sink.flags = KPT_CHUNKS_WHOLE;
-    sink.sealed = kpti_kpt_put_chunk;
-    sink.chunk_ctx = w;
     kpti_kpt_put_notes(w, from->notes);
     (void)kpti_gpu_put(w, from->gpu, &written);
     if (written.texts) kpti_gpu_put_counts(w, from->gpu);
-    status = kpti_has_chunks(&from->tracer) ? from->tracer.ops->get_chunks(from->tracer.self, &sink)
-                                            : KPT_E_UNSUPPORTED;
-    if (status != KPT_OK)
-        (void)kpti_session_fail_of_tracer(&from->tracer, error, status,
-                                          "the recording can't be read");
+    status = kpti_source_chunks(from, kpti_kpt_put_chunk, w, error);
     os_error = kpti_kpt_close(w, status == KPT_OK);
     count->bytes = w->out.written;
     free(w);

@@ -198,7 +198,7 @@ static void use(void *self, wish w, uint32_t chunks)
     uint32_t handed = 0;
     const kpt_chunk_sink sink = {sizeof sink, KPT_CHUNKS_WHOLE, 0, count_chunk, &handed};
     w.min_duration_ns = r->min_duration_ns;
-    deliver_in_all_orders(deliver_loaded, self, w, functions + 2, r->threads.count);
+    deliver_in_all_orders(deliver_loaded, self, w, functions + 2, r->thread_count);
     kpti_loaded_tracer.get_stats(self, &stats);
     if (kpti_loaded_tracer.get_chunks(self, &sink, &error) != KPT_OK || handed != chunks) abort();
 }

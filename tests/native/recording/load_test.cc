@@ -220,8 +220,9 @@ TEST(Load, fails_at_each_allocation)
     write_random_program(&r, 7, {});
     r.cross_thread_end(1, 10);
     Kept kept = keep(r);
-    for (uint32_t i = 0; i < 2 * KPTI_CHUNKS_IN_BLOCK; i++)
-        kept.add_words({0}, i % 200);
+    /* two blocks of threads, and of the index of chunks */
+    for (uint32_t i = 0; i < 4 * KPTI_THREADS_IN_BLOCK; i++)
+        kept.add_words({0}, i % (KPTI_THREADS_IN_BLOCK + 1));
     mock_host host;
     mock_host_init(&host, "load_test");
     kpti_env env{};
