@@ -12,7 +12,7 @@ from tracing_table import ROOT, heading, pythons, row
 ENDED = {"threads": 10_000, "greenlets": 20_000, "tasks": 60_000, "counters": 100_000}
 MAX_BYTES_EACH = 32
 TRACKS = (1_000, 10_000, 70_000, 600_000)
-FORMATS = ("pftrace", "html", "collapsed", "speedscope.json", "json")
+FORMATS = ("pftrace", "html", "collapsed", "speedscope.json", "json", "kpt")
 MAX_MB = 150
 
 

@@ -80,21 +80,44 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
 
 /* --- calls: two packets, in at most 60 ns and 30 bytes together --------------------------------- */
 
-/* Makes space for the bits of NAME. There may be many tracks with few names, so this begins smaller than an array does. */
-static kpt_status reach_seen(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t name)
+/* Makes space for the bit of NAME, and sets it. */
+static kpt_status add_seen_bit(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t name)
 {
     enum { FIRST_BYTES = 16 };
     uint32_t wanted = t->seen_bytes ? t->seen_bytes : FIRST_BYTES;
-    unsigned char *grown;
-    while (wanted <= name / 8)
-        wanted *= 2;
-    grown = kpti_heap_take_zeroed(&w->base.heap, wanted);
-    if (!grown) return KPT_E_MEMORY;
-    if (t->seen) memcpy(grown, t->seen, t->seen_bytes);
-    kpti_heap_give(&w->base.heap, t->seen, t->seen_bytes);
-    t->seen = grown;
-    t->seen_bytes = wanted;
+    if (name / 8 >= t->seen_bytes) {
+        unsigned char *grown;
+        while (wanted <= name / 8)
+            wanted *= 2;
+        grown = kpti_heap_take_zeroed(&w->base.heap, wanted);
+        if (!grown) return KPT_E_MEMORY;
+        if (t->seen_bytes) {
+            memcpy(grown, t->seen.bits, t->seen_bytes);
+            kpti_heap_give(&w->base.heap, t->seen.bits, t->seen_bytes);
+        }
+        t->seen.bits = grown;
+        t->seen_bytes = wanted;
+    }
+    t->seen.bits[name / 8] |= (unsigned char)(1 << name % 8);
     return KPT_OK;
+}
+
+/* Notes that NAME is interned. */
+static kpt_status add_seen(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t name)
+{
+    uint32_t few[KPTI_PERFETTO_FEW_NAMES];
+    kpt_status status = KPT_OK;
+    if (t->seen_bytes) return add_seen_bit(w, t, name);
+    for (int i = 0; i < KPTI_PERFETTO_FEW_NAMES; i++) {
+        if (t->seen.few[i]) continue;
+        t->seen.few[i] = name + 1;
+        return KPT_OK;
+    }
+    memcpy(few, t->seen.few, sizeof few);
+    status = add_seen_bit(w, t, name);
+    for (int i = 0; i < KPTI_PERFETTO_FEW_NAMES && status == KPT_OK; i++)
+        status = add_seen_bit(w, t, few[i] - 1);
+    return status;
 }
 
 /* Writes the interned data of NAME to the sequence. */
@@ -105,17 +128,15 @@ static kpt_status intern(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t name
     char *at = kpti_perfetto_put_head(t, packet);
     memcpy(at, text.text, text.size);
     kpti_out_wrote(&w->base.out, kpti_proto_close(packet, at + text.size));
-    if (name / 8 >= t->seen_bytes) {
-        const kpt_status status = reach_seen(w, t, name);
-        if (status != KPT_OK) return status;
-    }
-    t->seen[name / 8] |= (unsigned char)(1 << name % 8);
-    return KPT_OK;
+    return add_seen(w, t, name);
 }
 
 static inline int is_seen(const kpti_perfetto_track *t, uint32_t name)
 {
-    return name / 8 < t->seen_bytes && t->seen[name / 8] >> name % 8 & 1;
+    if (t->seen_bytes) return name / 8 < t->seen_bytes && t->seen.bits[name / 8] >> name % 8 & 1;
+    for (int i = 0; i < KPTI_PERFETTO_FEW_NAMES; i++)
+        if (t->seen.few[i] == name + 1) return 1;
+    return 0;
 }
 
 static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *a,
@@ -245,16 +266,27 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
     return status == KPT_OK ? kpti_perfetto_gpu((kpti_perfetto *)writer) : status;
 }
 
+static void free_tracks(kpti_perfetto *w)
+{
+    const kpti_heap *heap = &w->base.heap;
+    for (uint32_t block = 0; block < w->block_capacity; block++) {
+        kpti_perfetto_track *tracks = w->track_blocks[block];
+        for (uint32_t i = 0; tracks && i < KPTI_PERFETTO_BLOCK; i++) {
+            if (tracks[i].seen_bytes)
+                kpti_heap_give(heap, tracks[i].seen.bits, tracks[i].seen_bytes);
+            kpti_perfetto_free_operators(w, &tracks[i]);
+        }
+        kpti_heap_give(heap, tracks, KPTI_PERFETTO_BLOCK * sizeof *tracks);
+    }
+    kpti_heap_give(heap, w->track_blocks, w->block_capacity * sizeof *w->track_blocks);
+    w->track_blocks = NULL;
+    w->block_capacity = 0;
+}
+
 static void release(kpti_writer *writer)
 {
     kpti_perfetto *w = (kpti_perfetto *)writer;
-    for (uint32_t i = 0; i < w->track_capacity; i++) {
-        kpti_heap_give(&writer->heap, w->track_states[i].seen, w->track_states[i].seen_bytes);
-        kpti_perfetto_free_operators(&w->track_states[i]);
-    }
-    kpti_heap_give(&writer->heap, w->track_states, w->track_capacity * sizeof *w->track_states);
-    w->track_states = NULL;
-    w->track_capacity = 0;
+    free_tracks(w);
     kpti_fragments_free(&w->events);
     kpti_fragments_free(&w->interned);
     kpti_u64_map_free(&w->counters);
@@ -270,7 +302,7 @@ static kpt_status end_process(kpti_writer *writer)
     kpt_status status = kpti_perfetto_rest(w);
     if (status == KPT_OK) status = kpti_perfetto_gpu(w);
     /* the process's own sequence, and those of its threads */
-    w->sequences += 1 + (uint64_t)w->track_capacity;
+    w->sequences += 1 + (uint64_t)w->next_thread;
     w->made_tracks = 0;
     w->next_thread = 0;
     release(writer);

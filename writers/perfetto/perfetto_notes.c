@@ -153,10 +153,10 @@ kpt_status kpti_perfetto_rest(kpti_perfetto *w)
     kpt_status status = KPT_OK;
     uint32_t number = 0;
     kpti_loose loose;
-    for (uint32_t i = 0; w->spans.frames && i < w->track_capacity; i++) {
+    for (uint32_t i = 0; w->spans.frames && i < w->spans.track_capacity; i++) {
         uint32_t frame;
         while ((frame = kpti_spans_pop(&w->spans, i)))
-            kpti_perfetto_end_frame(w, &w->track_states[i], frame, w->base.last_ns, NULL);
+            kpti_perfetto_end_frame(w, kpti_perfetto_track_of(w, i), frame, w->base.last_ns, NULL);
     }
     while (status == KPT_OK && kpti_spans_next(&w->spans, &w->base, &number, &loose)) {
         if (loose.note->what == KPTI_NOTE_MARK)

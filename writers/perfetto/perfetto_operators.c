@@ -41,15 +41,25 @@ static kpt_status find_forward(kpti_perfetto *w, kpti_perfetto_track *t, const k
     if (!w->base.operators || !kpti_operator_walk_forward(w->base.operators, a, &function))
         return KPT_OK;
     if (!function.size) function = kpt_str_of("(not recorded)");
-    t->forwards.heap = w->base.heap;
-    known = kpti_u64_map_at(&t->forwards, kpti_text_key(function));
+    known = kpti_u64_map_at(&t->nodes->forwards, kpti_text_key(function));
     if (!known) return KPT_E_MEMORY;
     if (!*known) {
-        *known = ++t->forward_count;
+        *known = ++t->nodes->forward_count;
         kpti_perfetto_intern(w, t, INTERNED_STRING, *known, function);
     }
     *number = *known;
     return KPT_OK;
+}
+
+static kpt_status begin_node(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *a)
+{
+    if (!t->nodes) {
+        t->nodes = kpti_heap_take_zeroed(&w->base.heap, sizeof *t->nodes);
+        if (!t->nodes) return KPT_E_MEMORY;
+        t->nodes->forwards.heap = w->base.heap;
+    }
+    t->nodes->node = (kpti_perfetto_node){a->id, a->parent_id, a->value0, a->value1, 0};
+    return find_forward(w, t, a, &t->nodes->node.forward);
 }
 
 /* --- begins: most take 25 bytes ----------------------------------------------------------------- */
@@ -87,8 +97,8 @@ static char *put_fields(const kpti_perfetto *w, char *at, const kpti_perfetto_tr
         at = annotate(at, KPTI_ANNOTATION_CONTINUED, ANNOTATION_BOOL, 1);
     if (a->value2) at = annotate(at, RECORD_ID, ANNOTATION_UINT, a->value2);
     if (a->kind == KPT_KIND_OPERATOR && a->value0) at = put_numbers(at, a->value0, a->value1);
-    if (t->node.id && t->node.forward)
-        at = annotate(at, FORWARD, ANNOTATION_STRING_ID, t->node.forward);
+    if (t->nodes && t->nodes->node.id && t->nodes->node.forward)
+        at = annotate(at, FORWARD, ANNOTATION_STRING_ID, t->nodes->node.forward);
     if (link) at = kpti_proto_fixed64(at, EVENT_FLOW, FIRST_LINK + kpti_id_in_file(&w->base, link));
     return at;
 }
@@ -115,8 +125,7 @@ kpt_status kpti_perfetto_begin_operator(kpti_perfetto *w, kpti_perfetto_track *t
     kpt_status status = KPT_OK;
     kpti_perfetto_intern_operators(w, t);
     if (a->kind == KPT_KIND_OPERATOR && a->value0 && a->value1) {
-        t->node = (kpti_perfetto_node){a->id, a->parent_id, a->value0, a->value1, 0};
-        status = find_forward(w, t, a, &t->node.forward);
+        status = begin_node(w, t, a);
         if (status != KPT_OK) return status;
     }
     put_begin(w, t, a, slice,
@@ -133,8 +142,8 @@ int kpti_perfetto_end_operator(kpti_perfetto *w, kpti_perfetto_track *t, const k
     *end = none;
     if (w->base.operators && kpti_operator_walk_claim(w->base.operators, a))
         end->external = kpti_id_in_file(&w->base, a->id);
-    if (a->id == t->node.id) t->node.id = 0;
-    if (!a->value0 && a->id == t->node.parent_id) end->node = t->node;
+    if (t->nodes && a->id == t->nodes->node.id) t->nodes->node.id = 0;
+    if (t->nodes && !a->value0 && a->id == t->nodes->node.parent_id) end->node = t->nodes->node;
     return end->external || end->node.parent_id;
 }
 
@@ -146,7 +155,10 @@ char *kpti_perfetto_put_operator_end(char *at, const kpti_perfetto_operator_end 
     return end->node.forward ? annotate(at, FORWARD, ANNOTATION_STRING_ID, end->node.forward) : at;
 }
 
-void kpti_perfetto_free_operators(kpti_perfetto_track *t)
+void kpti_perfetto_free_operators(kpti_perfetto *w, kpti_perfetto_track *t)
 {
-    kpti_u64_map_free(&t->forwards);
+    if (!t->nodes) return;
+    kpti_u64_map_free(&t->nodes->forwards);
+    kpti_heap_give(&w->base.heap, t->nodes, sizeof *t->nodes);
+    t->nodes = NULL;
 }

@@ -30,6 +30,6 @@ int kpti_perfetto_end_operator(kpti_perfetto *writer, kpti_perfetto_track *track
                                const kpt_activity *a, kpti_perfetto_operator_end *end);
 char *kpti_perfetto_put_operator_end(char *at, const kpti_perfetto_operator_end *end);
 
-void kpti_perfetto_free_operators(kpti_perfetto_track *track_state);
+void kpti_perfetto_free_operators(kpti_perfetto *writer, kpti_perfetto_track *track_state);
 
 #endif

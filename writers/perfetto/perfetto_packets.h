@@ -18,7 +18,7 @@ static inline char *kpti_perfetto_put_time(kpti_perfetto_track *t, char *at, int
 
 static inline char *kpti_perfetto_put_head(const kpti_perfetto_track *t, char *at)
 {
-    memcpy(at, t->head, sizeof t->head);
+    memcpy(at, t->end, 8); /* the number takes at most six */
     return at + t->head_bytes;
 }
 

@@ -47,29 +47,42 @@ typedef struct kpti_perfetto_node {
         forward; /* number of its forward function among the interned texts; 0: no walk was made */
 } kpti_perfetto_node;
 
-/* A packet sequence. */
-typedef struct kpti_perfetto_track {
-    int64_t last_ns; /* time of the previous packet; INT64_MAX: times are Unix times */
-    char head[8];    /* the sequence's number, part of every packet */
-    char end[16];    /* head, and an event that ends a slice */
-    uint8_t head_bytes;
-    uint8_t end_bytes;   /* 0: the sequence has not begun */
-    unsigned char *seen; /* bit set: the name is interned */
-    uint32_t seen_bytes;
-    uint64_t begun_id; /* id of the call that began last */
-    int64_t begun_ns;
-    /* Of operators (perfetto_operators.h): */
+/* What perfetto_operators.h keeps of a sequence with nodes of autograd. */
+typedef struct kpti_perfetto_nodes {
     kpti_perfetto_node node;
     kpti_u64_map forwards; /* interned forward functions: number by key of the text */
     uint32_t forward_count;
-    uint32_t has_operators; /* their categories and annotations are interned */
+} kpti_perfetto_nodes;
+
+/* So many names of a sequence need no bits of their own: many threads call few functions. */
+enum { KPTI_PERFETTO_FEW_NAMES = 4 };
+
+/* A packet sequence. There may be very many, so a struct is small. */
+typedef struct kpti_perfetto_track {
+    int64_t last_ns; /* time of the previous packet; INT64_MAX: times are Unix times */
+    /* the sequence's number, which is a part of every packet, and an event that ends a slice */
+    char end[16];
+    uint8_t head_bytes;    /* of the number */
+    uint8_t end_bytes;     /* of both; 0: the sequence has not begun */
+    uint8_t has_operators; /* the categories and annotations of operators are interned */
+    uint32_t seen_bytes;   /* 0: few is valid, otherwise bits */
+    union {
+        uint32_t few[KPTI_PERFETTO_FEW_NAMES]; /* interned names + 1; 0: none */
+        unsigned char *bits;                   /* bit set: the name is interned */
+    } seen;
+    uint64_t begun_id; /* id of the call that began last */
+    int64_t begun_ns;
+    kpti_perfetto_nodes *nodes; /* NULL: none yet */
 } kpti_perfetto_track;
+
+enum { KPTI_PERFETTO_BLOCK = 256 };
 
 typedef struct kpti_perfetto {
     kpti_writer base;
     kpti_perfetto_track own; /* the process's own sequence */
-    kpti_perfetto_track *track_states;
-    uint32_t track_capacity;
+    kpti_perfetto_track *
+        *track_blocks; /* KPTI_PERFETTO_BLOCK sequences each, by thread; NULL: none of them */
+    uint32_t block_capacity;
     uint64_t sequences;   /* used by earlier processes */
     uint64_t uuids;       /* base for the uuids of this process's tracks */
     uint64_t made_tracks; /* tracks of counters, loose spans, tasks and GPUs */
@@ -80,8 +93,9 @@ typedef struct kpti_perfetto {
     kpti_resumes resumes;
     kpti_task_tracks task_tracks;
     kpti_u64_map counters; /* by key of the name: number of its made track + 1 */
-    kpti_u64_map threads;  /* by OS thread id: index of the thread + 1 */
-    uint32_t next_thread;  /* an index that no thread has */
+    kpti_u64_map
+        threads; /* by OS thread id: index of the thread + 1; only if there is GPU activity */
+    uint32_t next_thread; /* an index that no thread has */
 } kpti_perfetto;
 
 #endif

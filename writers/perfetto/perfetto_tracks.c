@@ -20,7 +20,7 @@ char *kpti_perfetto_open_packet(kpti_perfetto *w, const kpti_perfetto_track *t, 
 {
     enum { CAPACITY = KPTI_PERFETTO_MAX_NAME * KPTI_UTF8_MAX_GROWTH + KPTI_PERFETTO_MAX_REST };
     *packet = kpti_proto_open(kpti_out_reserve(&w->base.out, CAPACITY), TRACE_PACKET);
-    memcpy(*packet, t->head, t->head_bytes);
+    memcpy(*packet, t->end, t->head_bytes);
     return *packet + t->head_bytes;
 }
 
@@ -95,10 +95,9 @@ static void begin_sequence(kpti_perfetto *w, const kpti_perfetto_track *t, uint6
 
 static void number_track(kpti_perfetto_track *t, uint64_t sequence)
 {
-    char *at = kpti_proto_number(t->head, PACKET_SEQUENCE, sequence);
-    t->head_bytes = (uint8_t)(at - t->head);
-    memcpy(t->end, t->head, t->head_bytes);
-    at = kpti_proto_tag(t->end + t->head_bytes, PACKET_TRACK_EVENT, KPTI_WIRE_BYTES);
+    char *at = kpti_proto_number(t->end, PACKET_SEQUENCE, sequence);
+    t->head_bytes = (uint8_t)(at - t->end);
+    at = kpti_proto_tag(at, PACKET_TRACK_EVENT, KPTI_WIRE_BYTES);
     *at++ = 2;
     at = kpti_proto_number(at, EVENT_TYPE, EVENT_END);
     t->end_bytes = (uint8_t)(at - t->end);
@@ -155,22 +154,45 @@ uint64_t kpti_perfetto_thread_track(const kpti_perfetto *w, uint32_t thread)
     return w->uuids + FIRST_THREAD_TRACK + thread;
 }
 
+/* Sets *OUT to the sequence of THREAD, which may not have begun. */
+static kpt_status reach_track(kpti_perfetto *w, uint32_t thread, kpti_perfetto_track **out)
+{
+    const uint32_t block = thread / KPTI_PERFETTO_BLOCK;
+    kpt_status status = KPT_E_LIMIT;
+    if (thread < KPTI_MAX_ITEMS)
+        status = kpti_array_reach(&w->base.heap, &w->track_blocks, &w->block_capacity, block,
+                                  sizeof *w->track_blocks);
+    if (status != KPT_OK) return status;
+    if (!w->track_blocks[block])
+        w->track_blocks[block] =
+            kpti_heap_take_zeroed(&w->base.heap, KPTI_PERFETTO_BLOCK * sizeof **out);
+    if (!w->track_blocks[block]) return KPT_E_MEMORY;
+    *out = &w->track_blocks[block][thread % KPTI_PERFETTO_BLOCK];
+    return KPT_OK;
+}
+
+/* Remembers the thread for the GPU's activity. If several threads had the same id, it is the last one. */
+static kpt_status note_thread(kpti_perfetto *w, const kpt_thread *thread)
+{
+    uint32_t *known;
+    if (!w->base.gpu->events) return KPT_OK;
+    known = kpti_u64_map_at(&w->threads, kpti_perfetto_thread_key(thread->os_tid));
+    if (!known) return KPT_E_MEMORY;
+    *known = thread->index + 1;
+    return KPT_OK;
+}
+
 kpt_status kpti_perfetto_begin_thread(kpti_perfetto *w, const kpt_thread *thread)
 {
     uint64_t uuid = kpti_perfetto_thread_track(w, thread->index);
-    uint32_t *known = kpti_u64_map_at(&w->threads, kpti_perfetto_thread_key(thread->os_tid));
-    kpt_status status = !known
-                            ? KPT_E_MEMORY
-                            : kpti_array_reach(&w->base.heap, &w->track_states, &w->track_capacity,
-                                               thread->index, sizeof *w->track_states);
     kpti_perfetto_track *t;
+    kpt_status status = reach_track(w, thread->index, &t);
     char *packet;
     char *track;
     char *at;
+    if (status == KPT_OK) status = note_thread(w, thread);
     if (status != KPT_OK) return status;
-    *known = thread->index + 1; /* if several threads had the same id, the last one */
     if (thread->index >= w->next_thread) w->next_thread = thread->index + 1;
-    t = &w->track_states[thread->index];
     if (!t->end_bytes) {
         number_track(t, w->sequences + FIRST_THREAD_SEQUENCE + thread->index);
         t->last_ns = base_of(w);
@@ -188,7 +210,8 @@ kpti_perfetto_track *kpti_perfetto_unknown_thread(kpti_perfetto *w, uint32_t thr
     const kpt_thread unknown = {.index = thread,
                                 .os_tid = kpti_made_up_tid(thread),
                                 .name = {"unknown", sizeof "unknown" - 1}};
-    return kpti_perfetto_begin_thread(w, &unknown) == KPT_OK ? &w->track_states[thread] : NULL;
+    return kpti_perfetto_begin_thread(w, &unknown) == KPT_OK ? kpti_perfetto_track_of(w, thread)
+                                                             : NULL;
 }
 
 uint64_t kpti_perfetto_made_track(const kpti_perfetto *w, uint64_t number)

@@ -13,8 +13,11 @@ kpti_perfetto_track *kpti_perfetto_unknown_thread(kpti_perfetto *writer, uint32_
 /* Returns the sequence of a thread, or NULL if the thread was never delivered and there is no memory for it. */
 static inline kpti_perfetto_track *kpti_perfetto_track_of(kpti_perfetto *w, uint32_t thread)
 {
-    if (thread < w->track_capacity && w->track_states[thread].end_bytes)
-        return &w->track_states[thread];
+    const uint32_t block = thread / KPTI_PERFETTO_BLOCK;
+    if (block < w->block_capacity && w->track_blocks[block]) {
+        kpti_perfetto_track *t = &w->track_blocks[block][thread % KPTI_PERFETTO_BLOCK];
+        if (t->end_bytes) return t;
+    }
     return kpti_perfetto_unknown_thread(w, thread);
 }
 

@@ -71,7 +71,7 @@ class ManyTracks(Case):
 
     def test_what_commands_take(self):
         path = self.record()
-        for suffix in ("pftrace", "html", "collapsed", "speedscope.json", "json"):
+        for suffix in ("pftrace", "html", "collapsed", "speedscope.json", "json", "kpt"):
             with self.subTest(suffix):
                 self.run_command("convert", path, self.folder / f"out.{suffix}")
         self.run_command("report", "-q", "-o", self.folder / "report.html", path)
