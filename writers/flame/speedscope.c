@@ -8,7 +8,8 @@
 #include "writers/encode/string_table.h"
 #include "writers/format/nested_frames.h"
 
-enum { FIRST_BLOCK_BYTES = 256, MAX_BLOCK_BYTES = 64 * 1024 };
+/* There may be many threads, most of them short, so blocks start small. */
+enum { FIRST_BLOCK_BYTES = 48, MAX_BLOCK_BYTES = 64 * 1024 };
 
 /* An event is a number: the time since the last event, with the kind of event in the lowest bits. If a frame
  * opens, the frame's number follows. */

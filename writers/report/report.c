@@ -10,6 +10,8 @@
 #include "writers/report/report_text.h"
 
 enum { FIRST_BYTES = 256, MAX_BYTES = 32 * 1024 };
+/* So many tracks may have a buffer before those of tracks without open calls are written. */
+enum { MOST_BUFFERS = 4096 };
 
 /* An event is a number: the time since the thread's last event, with the kind in the lowest bits. It is
  * followed by the name of a call, or by the note of a span, mark or counter. With MORE, a line and flags
@@ -42,6 +44,38 @@ static void send(kpti_report *w, uint32_t thread)
     l->used = 0;
 }
 
+/* Writes and frees the buffers of the tracks that have no open calls: most of many tracks have ended. */
+static void send_idle(kpti_report *w)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->buffered_count; i++) {
+        const uint32_t thread = w->buffered[i];
+        kpti_report_track *l = &w->track_states[thread];
+        if (l->depth) {
+            w->buffered[kept++] = thread;
+            continue;
+        }
+        send(w, thread);
+        kpti_heap_give(&w->base.heap, l->events, l->capacity);
+        l->events = NULL;
+        l->capacity = 0;
+    }
+    w->buffered_count = kept;
+    w->buffered_most = 2 * kept > MOST_BUFFERS ? 2 * kept : MOST_BUFFERS;
+}
+
+/* Notes that THREAD, which has no buffer, gets one. */
+static kpt_status add_buffered(kpti_report *w, uint32_t thread)
+{
+    kpt_status status;
+    if (!w->buffered_most) w->buffered_most = MOST_BUFFERS;
+    if (w->buffered_count >= w->buffered_most) send_idle(w);
+    status = kpti_array_reach(&w->base.heap, &w->buffered, &w->buffered_capacity, w->buffered_count,
+                              sizeof *w->buffered);
+    if (status == KPT_OK) w->buffered[w->buffered_count++] = thread;
+    return status;
+}
+
 /* There may be many threads, most of them short, so buffers start small. */
 static kpt_status reserve(kpti_report *w, uint32_t thread)
 {
@@ -54,6 +88,10 @@ static kpt_status reserve(kpti_report *w, uint32_t thread)
     }
     events = kpti_heap_take(&w->base.heap, bytes);
     if (!events) return KPT_E_MEMORY;
+    if (!l->capacity && add_buffered(w, thread) != KPT_OK) {
+        kpti_heap_give(&w->base.heap, events, bytes);
+        return KPT_E_MEMORY;
+    }
     if (l->used) memcpy(events, l->events, l->used);
     kpti_heap_give(&w->base.heap, l->events, l->capacity);
     l->events = events;
@@ -70,7 +108,8 @@ static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt
                                sizeof *w->track_states);
     if (*status != KPT_OK) return NULL;
     l = &w->track_states[thread];
-    if (!l->capacity) {
+    if (!l->is_known) {
+        l->is_known = 1;
         l->start_ns = l->last_ns = ns;
         *status = kpti_step_finder_thread(&w->steps, thread, ns);
         if (*status != KPT_OK) return NULL;
@@ -250,6 +289,7 @@ static void release(kpti_writer *writer)
     for (uint32_t i = 0; i < w->track_capacity; i++)
         kpti_heap_give(&writer->heap, w->track_states[i].events, w->track_states[i].capacity);
     kpti_heap_give(&writer->heap, w->track_states, w->track_capacity * sizeof *w->track_states);
+    kpti_heap_give(&writer->heap, w->buffered, w->buffered_capacity * sizeof *w->buffered);
     kpti_fragments_free(&w->names);
     kpti_fragments_free(&w->threads);
     kpti_report_free_text(w);

@@ -21,6 +21,7 @@ typedef struct kpti_report_track {
     int64_t last_ns;
     uint64_t frames; /* frames opened so far */
     uint32_t depth;
+    uint32_t is_known; /* it has events, written or not */
     uint64_t begun_id; /* id of the call that opened last */
     int64_t begun_ns;
 } kpti_report_track;
@@ -34,7 +35,11 @@ typedef struct kpti_report {
     kpti_fragments threads; /* as JSON: names and ids */
     kpti_report_track *track_states;
     uint32_t track_capacity;
-    uint8_t *name_kinds; /* by name; empty if there are no operators and no annotations */
+    uint32_t *buffered; /* the tracks that have a buffer */
+    uint32_t buffered_capacity;
+    uint32_t buffered_count;
+    uint32_t buffered_most; /* count at which the buffers of idle tracks are written */
+    uint8_t *name_kinds;    /* by name; empty if there are no operators and no annotations */
     uint32_t name_kind_capacity;
     kpti_fragments forwards; /* functions of forward operators, as JSON */
     kpti_u64_map forward_of; /* by text: number of a forward function */

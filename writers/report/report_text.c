@@ -101,7 +101,7 @@ static void put_tracks(kpti_report *w)
         const kpti_report_track *l = &w->track_states[i];
         kpti_fragment thread = kpti_fragments_get(&w->threads, i, unknown);
         char *at;
-        if (!l->capacity) continue;
+        if (!l->is_known) continue;
         kpti_report_put_literal(w, comma);
         kpti_packed_put(&w->packed, thread.text, thread.size);
         at = kpti_put_u64(PUT(w->text, ",\"id\":"), i);
