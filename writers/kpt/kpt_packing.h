@@ -2,8 +2,12 @@
  *
  * A whole file is written by a thread that has time, which packs. The chunks of a stream come from traced threads: those
  * only copy them into a queue, and a thread of its own packs and writes them, in their order. On a busy machine that
- * thread may not run for long. So a thread that must wait, since the queue is full or has to be empty, packs and writes
- * the oldest chunk itself, unless another thread does. A chunk that cannot be packed is written as it is. */
+ * thread may not run for long, also while it packs. So a thread that must wait, since the queue is long or has to be
+ * empty, packs the oldest chunk itself, also if another thread packs it: the one that finishes first writes it, and the
+ * other discards its work. A thread waits only while another one writes the chunk, which is short, or while
+ * KPTI_KPT_PACKERS other threads pack; a thread that puts a chunk waits for neither while a buffer is free. A slow thread
+ * keeps the buffer that it reads. Buffers are allocated when they are first needed. A chunk for which there is no
+ * memory, or that cannot be packed, is written as it is. */
 #ifndef KPTI_WRITERS_KPT_KPT_PACKING_H
 #define KPTI_WRITERS_KPT_KPT_PACKING_H
 
@@ -13,6 +17,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+enum {
+    KPTI_KPT_BUFFERS = 12, /* of 80 kB: chunks of the queue, and those that slow threads read */
+    KPTI_KPT_PACKERS =
+        4 /* of 144 kB: threads that pack at a time; with a GIL there are hardly more */
+};
 
 typedef struct kpti_kpt_packing kpti_kpt_packing;
 
