@@ -8,7 +8,7 @@
 /* A record begins where a block has space for the largest one. */
 enum {
     NUMBERS = 12,
-    MAX_RECORD_BYTES = sizeof(kpti_chunk *) + NUMBERS * 10,
+    MAX_RECORD_BYTES = sizeof(kpti_chunk *) + (size_t)NUMBERS * 10,
     BLOCK_BYTES = 1 << 16
 };
 
@@ -100,7 +100,8 @@ kpti_chunk *kpti_chunk_index_add(kpti_chunk_index *index, const kpti_env *env,
 
 void kpti_chunk_index_link(kpti_chunk *place, kpti_chunk *next)
 {
-    memcpy(place, &next, sizeof next);
+    void *const record = place; /* which begins with the next chunk */
+    memcpy(record, &next, sizeof next);
 }
 
 static const char *read(const kpti_chunk_index *index, const char *record, kpti_indexed_chunk *out)
