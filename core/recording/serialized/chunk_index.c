@@ -104,7 +104,8 @@ void kpti_chunk_index_link(kpti_chunk *place, kpti_chunk *next)
     memcpy(record, &next, sizeof next);
 }
 
-static const char *read(const kpti_chunk_index *index, const char *record, kpti_indexed_chunk *out)
+static const char *read_record(const kpti_chunk_index *index, const char *record,
+                               kpti_indexed_chunk *out)
 {
     const char *at = record + sizeof(kpti_chunk *);
     kpt_chunk *const chunk = &out->chunk;
@@ -135,7 +136,7 @@ static const char *read(const kpti_chunk_index *index, const char *record, kpti_
 void kpti_chunk_index_read(const kpti_chunk_index *index, const kpti_chunk *place,
                            kpti_indexed_chunk *out)
 {
-    (void)read(index, (const char *)place, out);
+    (void)read_record(index, (const char *)place, out);
 }
 
 int kpti_chunk_index_next(const kpti_chunk_index *index, kpti_chunk_walk *walk,
@@ -148,7 +149,7 @@ int kpti_chunk_index_next(const kpti_chunk_index *index, kpti_chunk_walk *walk,
         walk->at = 0;
     }
     record = index->blocks[walk->block] + walk->at;
-    walk->at += aligned((size_t)(read(index, record, out) - record));
+    walk->at += aligned((size_t)(read_record(index, record, out) - record));
     walk->done++;
     return 1;
 }
