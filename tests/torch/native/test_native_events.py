@@ -3,6 +3,7 @@ for the same program."""
 
 import collections
 import copy
+import gc
 import os
 import pathlib
 import pickle
@@ -231,6 +232,8 @@ class SameRecording(Case):
             return {one.key: (one.cpu_memory_usage, one.self_cpu_memory_usage, one.device_memory_usage)
                     for one in prof.key_averages() if one.key != "[memory]"}
         def profile():
+            work(with_thread=False)
+            gc.collect()  # so that nothing of an earlier test is freed in an operator of this one
             with torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True) as prof:
                 work(with_thread=False)  # stock leaves out what other threads begin
             return prof
