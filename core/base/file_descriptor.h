@@ -17,9 +17,14 @@ extern "C" {
 
 enum { KPTI_FIRST_DESCRIPTOR = 3 };
 
-/* Opens PATH, close-on-exec. Returns a descriptor, or -1 with errno set. With O_EXCL a failed open
- * does not leave PATH behind. */
-int kpti_descriptor_open(const char *path, int flags, unsigned mode);
+/* Opens the existing file PATH, close-on-exec. Returns a descriptor, or -1 with errno set. */
+int kpti_descriptor_open(const char *path, int flags);
+
+/* Opens a new file: PATH with O_EXCL or O_TMPFILE in FLAGS, or a file in memory if PATH is NULL.
+ * Holds the file's ID. Opens it again if another thread has closed the descriptor meanwhile, even if
+ * the number is that of another file by then. Returns a descriptor, or -1 with errno set; then
+ * nothing is left at PATH. */
+int kpti_descriptor_open_new(const char *path, int flags, unsigned mode, kpti_file_id *id);
 
 /* Duplicates FD, close-on-exec. Returns the duplicate, or -1 with errno set. */
 int kpti_descriptor_copy(int fd);

@@ -186,9 +186,8 @@ int kpti_et_journal_open(kpti_et_journal *j, const char *path)
         return ENAMETOOLONG;
     /* Unlink the old file instead of truncating it, since another process may have it mapped. */
     if (path) (void)unlink(path);
-    j->fd = path ? kpti_descriptor_open(path, O_RDWR | O_CREAT | O_EXCL, 0666)
-                 : kpti_descriptor_above(memfd_create("kpytrace journal", MFD_CLOEXEC));
-    if (j->fd < 0 || kpti_file_id_of(j->fd, &j->id) != 0) return errno;
+    j->fd = kpti_descriptor_open_new(path, path ? O_RDWR | O_CREAT | O_EXCL : 0, 0666, &j->id);
+    if (j->fd < 0) return errno;
     j->head = extend(j, KPTI_ET_ALIGN, &error);
     if (j->head) {
         const kpti_et_extent first = kpti_et_journal_next(j, FIRST_BYTES);

@@ -71,7 +71,7 @@ kpt_status kpti_trace_file_write(const kpti_trace_file *file, int fd, kpti_error
 kpt_status kpti_trace_file_recover(const kpti_trace_file *file, const char *journal,
                                    kpti_error *error)
 {
-    const int fd = kpti_descriptor_open(journal, O_RDONLY, 0);
+    const int fd = kpti_descriptor_open(journal, O_RDONLY);
     kpt_status status;
     if (fd < 0) return kpti_fail(error, KPT_E_IO, "%s can't be read: %s", journal, strerror(errno));
     status = kpti_trace_file_write(file, fd, error);

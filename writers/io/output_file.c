@@ -21,9 +21,9 @@ static int is_interrupted(const kpti_out_file *out)
 
 static int open_beside(kpti_out_file *out)
 {
-    if (out->wants_no_name) out->fd = kpti_out_path_unnamed(&out->place);
+    if (out->wants_no_name) out->fd = kpti_out_path_unnamed(&out->place, &out->id);
     out->is_unnamed = out->wants_no_name && out->fd >= 0;
-    if (!out->is_unnamed) out->fd = kpti_out_path_beside(&out->place, out->temporary);
+    if (!out->is_unnamed) out->fd = kpti_out_path_beside(&out->place, out->temporary, &out->id);
     return out->fd < 0 ? -out->fd : 0;
 }
 
@@ -34,9 +34,9 @@ static int open_into(kpti_out_file *out)
         if (out->place.kind == KPTI_OUT_DESCRIPTOR)
             out->fd = kpti_descriptor_copy(out->place.descriptor);
         else
-            out->fd = kpti_descriptor_open(out->place.path, out->place.open_flags, 0);
+            out->fd = kpti_descriptor_open(out->place.path, out->place.open_flags);
     } while (out->fd < 0 && errno == EINTR && !is_interrupted(out));
-    return out->fd < 0 ? errno : 0;
+    return out->fd < 0 || kpti_file_id_hold(out->fd, &out->id) != 0 ? errno : 0;
 }
 
 static void fail(kpti_out_file *out, int error)
@@ -128,7 +128,6 @@ int kpti_out_open(kpti_out_file *out, const char *path)
     else
         error = out->place.kind == KPTI_OUT_REPLACE ? open_beside(out) : open_into(out);
     kpti_assert(error || out->fd >= KPTI_FIRST_DESCRIPTOR);
-    if (!error && kpti_file_id_hold(out->fd, &out->id) != 0) error = errno;
     if (error) free_memory(out);
     return error;
 }
@@ -191,7 +190,7 @@ int kpti_out_close(kpti_out_file *out, int keep)
     if (keep) finish(out);
     if (keep && !out->error && !has_descriptor(out)) out->error = EBADF;
     if (keep && out->is_unnamed && !out->error)
-        out->error = kpti_out_path_name(&out->place, out->fd, out->temporary);
+        out->error = kpti_out_path_name(&out->place, out->fd, &out->id, out->temporary);
     closed = kpti_descriptor_close(&out->id, out->fd);
     if (keep && !out->error) out->error = closed;
     if (out->temporary[0]) {

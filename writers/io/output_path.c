@@ -123,53 +123,59 @@ static int with_rights(const kpti_out_path *place, int fd)
 }
 
 /* Assigns NAME, which must not exist, to the file. Returns below 0 on failure. */
-typedef int (*name_fn)(int fd, const char *name);
+typedef int (*name_fn)(int fd, kpti_file_id *id, const char *name);
 
-static int make_new(int fd, const char *name)
+static int make_new(int fd, kpti_file_id *id, const char *name)
 {
     (void)fd;
-    return kpti_descriptor_open(name, O_RDWR | O_CREAT | O_EXCL, 0666);
+    return kpti_descriptor_open_new(name, O_RDWR | O_CREAT | O_EXCL, 0666, id);
 }
 
-static int link_to(int fd, const char *name)
+/* The program may have closed FD, and then another file has the name. */
+static int link_to(int fd, kpti_file_id *id, const char *name)
 {
     char own[64];
     (void)snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
-    return linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+    if (linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0) return -1;
+    if (kpti_file_id_is_at(id, name)) return 0;
+    (void)unlink(name);
+    errno = EBADF;
+    return -1;
 }
 
-static int find_name(const kpti_out_path *place, name_fn give, int fd, char name[PATH_MAX])
+static int find_name(const kpti_out_path *place, name_fn give, int fd, kpti_file_id *id,
+                     char name[PATH_MAX])
 {
     enum { MAX_NAMES_TRIED = 1000 };
     for (int i = 0; i < MAX_NAMES_TRIED; i++) {
         int made,
             length = snprintf(name, PATH_MAX, "%s.%ld-%d.tmp", place->path, (long)getpid(), i);
         if (length >= PATH_MAX) return -ENAMETOOLONG;
-        made = give(fd, name);
+        made = give(fd, id, name);
         if (made >= 0) return made;
         if (errno != EEXIST) return -errno;
     }
     return -EEXIST;
 }
 
-int kpti_out_path_beside(const kpti_out_path *place, char name[PATH_MAX])
+int kpti_out_path_beside(const kpti_out_path *place, char name[PATH_MAX], kpti_file_id *id)
 {
-    return with_rights(place, find_name(place, make_new, -1, name));
+    return with_rights(place, find_name(place, make_new, -1, id, name));
 }
 
-int kpti_out_path_unnamed(const kpti_out_path *place)
+int kpti_out_path_unnamed(const kpti_out_path *place, kpti_file_id *id)
 {
     char folder[PATH_MAX];
     const size_t length = (size_t)(strrchr(place->path, '/') - place->path);
     int fd;
     memcpy(folder, place->path, length);
     folder[length] = 0;
-    fd = kpti_descriptor_open(length ? folder : "/", O_RDWR | O_TMPFILE, 0666);
+    fd = kpti_descriptor_open_new(length ? folder : "/", O_RDWR | O_TMPFILE, 0666, id);
     return fd < 0 ? -errno : with_rights(place, fd);
 }
 
-int kpti_out_path_name(const kpti_out_path *place, int fd, char name[PATH_MAX])
+int kpti_out_path_name(const kpti_out_path *place, int fd, kpti_file_id *id, char name[PATH_MAX])
 {
-    const int error = find_name(place, link_to, fd, name);
+    const int error = find_name(place, link_to, fd, id, name);
     return error < 0 ? -error : 0;
 }

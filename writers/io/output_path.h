@@ -6,6 +6,8 @@
 
 #include <limits.h>
 
+#include "core/base/file_id.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -27,14 +29,14 @@ typedef struct kpti_out_path {
 /* Resolves PATH. Returns 0, or an errno if nothing can be written there. Any thread. */
 int kpti_out_path_find(const char *path, kpti_out_path *out);
 
-/* Creates a file beside PLACE, to be renamed to it. NAME receives its path. Returns a descriptor, open for
- * reading too (kpti_file_id_hold needs that), or a negative errno. Any thread. */
-int kpti_out_path_beside(const kpti_out_path *place, char name[PATH_MAX]);
+/* Creates a file beside PLACE, to be renamed to it. NAME receives its path, and ID holds the file. Returns a
+ * descriptor, or a negative errno. Any thread. */
+int kpti_out_path_beside(const kpti_out_path *place, char name[PATH_MAX], kpti_file_id *id);
 
 /* The same in two steps. The first creates a file without a name, which disappears with the process. The second
  * names it, and returns 0 or an errno. */
-int kpti_out_path_unnamed(const kpti_out_path *place);
-int kpti_out_path_name(const kpti_out_path *place, int fd, char name[PATH_MAX]);
+int kpti_out_path_unnamed(const kpti_out_path *place, kpti_file_id *id);
+int kpti_out_path_name(const kpti_out_path *place, int fd, kpti_file_id *id, char name[PATH_MAX]);
 
 #ifdef __cplusplus
 }

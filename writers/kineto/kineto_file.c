@@ -248,8 +248,8 @@ int kpti_kineto_open(kpti_kineto_file *file, const char *path, const char **why)
     struct stat info;
     int error = 0;
     kpti_heap heap = file->heap;
-    *file = (kpti_kineto_file){.fd = kpti_descriptor_open(path, O_RDONLY | O_NONBLOCK, 0),
-                               .heap = heap};
+    *file =
+        (kpti_kineto_file){.fd = kpti_descriptor_open(path, O_RDONLY | O_NONBLOCK), .heap = heap};
     *why = "";
     if (file->fd < 0) return errno;
     if (fstat(file->fd, &info) != 0 || kpti_file_id_hold(file->fd, &file->id) != 0) error = errno;

@@ -55,7 +55,7 @@ static const char *check_head(kpti_kpt_reader *r)
 int kpti_kpt_open(kpti_kpt_reader *r, const char *path, const char **why)
 {
     /* rejects a pipe without waiting */
-    int fd = kpti_descriptor_open(path, O_RDONLY | O_NONBLOCK, 0);
+    int fd = kpti_descriptor_open(path, O_RDONLY | O_NONBLOCK);
     int error;
     memset(r, 0, sizeof *r);
     *why = NULL;

@@ -124,11 +124,11 @@ static int open_stream(kpti_kpt_writer *w, const char *path, char *beside)
     if (place->kind == KPTI_OUT_DESCRIPTOR) {
         w->fd = kpti_descriptor_copy(place->descriptor);
     } else if (place->kind == KPTI_OUT_INTO) {
-        w->fd = kpti_descriptor_open(place->path, place->open_flags, 0);
+        w->fd = kpti_descriptor_open(place->path, place->open_flags);
     } else {
-        w->fd = kpti_out_path_beside(place, beside);
-        if (w->fd < 0) return -w->fd;
-        w->own = 1;
+        w->fd = kpti_out_path_beside(place, beside, &w->id);
+        w->own = w->fd >= 0;
+        return w->own ? 0 : -w->fd;
     }
     return w->fd < 0 || kpti_file_id_hold(w->fd, &w->id) != 0 ? errno : 0;
 }

@@ -20,7 +20,7 @@ enum { RING_NOTES = 1 << 16 };
 /* The name that `ps` shows. */
 static void process_name(char *buffer, size_t size)
 {
-    const int fd = kpti_descriptor_open("/proc/self/comm", O_RDONLY, 0);
+    const int fd = kpti_descriptor_open("/proc/self/comm", O_RDONLY);
     const ssize_t length = fd < 0 ? 0 : read(fd, buffer, size - 1);
     if (fd >= 0) (void)close(fd);
     buffer[length > 0 ? length : 0] = 0;

@@ -5,9 +5,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdarg>
 #include <functional>
 #include <utility>
 
+#include "core/base/file_descriptor.h"
 #include "execution_trace/journal/journal.h"
 #include "tests/native/execution_trace/limit.h"
 #include "tests/native/execution_trace/observing.h"
@@ -24,9 +26,34 @@ int reserve(int fd, int mode, off_t at, off_t size)
     return static_cast<int>(syscall(SYS_fallocate, fd, mode, at, size));
 }
 
+/* Runs once, when the next new file has been opened. */
+std::function<void(int fd)> after_open;
+
+int open_file(const char *path, int flags, mode_t mode)
+{
+    const auto fd = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+    const bool is_new = flags & O_EXCL || (flags & O_TMPFILE) == O_TMPFILE;
+    if (fd >= 0 && is_new && after_open) std::exchange(after_open, nullptr)(fd);
+    return fd;
+}
+
+mode_t mode_of(int flags, va_list rest)
+{
+    const bool has_mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+    return has_mode ? va_arg(rest, mode_t) : 0;
+}
+
 } // namespace
 
 /* In place of libc's, for all tests of this program. */
+extern "C" int open(const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    const mode_t mode = mode_of(flags, rest);
+    va_end(rest);
+    return open_file(path, flags, mode);
+}
 extern "C" int fallocate(int fd, int mode, off_t at, off_t size)
 {
     return reserve(fd, mode, at, size);
@@ -185,6 +212,65 @@ TEST_F(Descriptor, AStartWithoutOneFails)
     EXPECT_NE(error.find("Bad file descriptor"), std::string::npos) << error;
     EXPECT_EQ(close(), KPT_E_IO);
     expect_theirs_untouched();
+}
+
+class Opening : public Descriptor
+{
+  protected:
+    /* The program closes the descriptor that is opened next, and a file of its own gets the number. */
+    void take_the_next()
+    {
+        after_open = [this](int fd) {
+            const int own = ::open(path("own").c_str(), O_RDWR | O_CREAT, 0600);
+            ASSERT_EQ(::write(own, "mine", 4), 4);
+            ASSERT_EQ(dup2(own, fd), fd);
+            ASSERT_EQ(::close(own), 0);
+            theirs.push_back(fd);
+        };
+    }
+    void expect_own_untouched()
+    {
+        EXPECT_FALSE(after_open) << "nothing was opened";
+        EXPECT_EQ(content("own"), "mine");
+        for (int fd : theirs)
+            EXPECT_NE(fcntl(fd, F_GETFD), -1) << "it was closed";
+    }
+
+    kpti_file_id id;
+};
+
+TEST_F(Opening, TheJournalIsOpenedAgain)
+{
+    take_the_next();
+    begin();
+    run("op");
+    EXPECT_EQ(count(finish(), "op"), 1U);
+    expect_own_untouched();
+}
+
+/* The file has no name while it grows. */
+TEST_F(Opening, TheFileIsOpenedAgain)
+{
+    const std::string beside = folder();
+    for (const int flags : {O_RDWR | O_TMPFILE, O_RDWR | O_CREAT | O_EXCL}) {
+        const std::string name = flags & O_EXCL ? path("new") : beside;
+        take_the_next();
+        const int fd = kpti_descriptor_open_new(name.c_str(), flags, 0600, &id);
+        ASSERT_GE(fd, 0);
+        EXPECT_EQ(::write(fd, "ours", 4), 4);
+        expect_own_untouched();
+        EXPECT_EQ(kpti_descriptor_close(&id, fd), 0);
+    }
+    EXPECT_EQ(content("new"), "ours");
+}
+
+TEST_F(Opening, ADescriptorThatWasClosedIsOpenedAgain)
+{
+    after_open = [](int fd) { (void)::close(fd); };
+    const int flags = O_RDWR | O_CREAT | O_EXCL;
+    const int fd = kpti_descriptor_open_new(path("new").c_str(), flags, 0600, &id);
+    EXPECT_GE(fd, 0);
+    EXPECT_EQ(kpti_descriptor_close(&id, fd), 0);
 }
 
 class OpenJournal : public Scratch
