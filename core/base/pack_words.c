@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "core/base/assert.h"
+#include "core/base/hash.h"
 #include "core/base/packed_words.h"
+#include "core/base/varint.h"
 
 /* Of the words in a repetition every so many gets a place: more places find little more, and take more time. */
 enum { PLACE_EVERY = 8 };
@@ -29,10 +31,7 @@ static int is_untimed(uint64_t word)
 
 static unsigned char *put_number(unsigned char *out, uint32_t number)
 {
-    for (; number >= 128; number >>= 7)
-        *out++ = (unsigned char)(number | 128);
-    *out++ = (unsigned char)number;
-    return out;
+    return (unsigned char *)kpti_put_varint((char *)out, number);
 }
 
 /* Writes LITERALS words from WORDS on, and a repetition of REPEATED words from DISTANCE words back, if not 0. */
@@ -55,7 +54,7 @@ static uint32_t hash_of(const uint64_t *words)
 {
     const uint64_t a = words[0] >> 32 | (words[1] & ~UINT64_C(0xffffffff));
     const uint64_t b = words[2] >> 32 | (words[3] & ~UINT64_C(0xffffffff));
-    return (uint32_t)((a * UINT64_C(0x9e3779b97f4a7c15) ^ b * UINT64_C(0xd6e8feb86659fd93)) >> 52);
+    return (uint32_t)((a * KPTI_HASH_FACTOR ^ b * UINT64_C(0xd6e8feb86659fd93)) >> 52);
 }
 
 /* Returns how many upper halves from A on, which is before B, are those from B on, before END. */

@@ -1,5 +1,5 @@
-/* unpack_words.c: kpti_packed_count, kpti_unpack_first_word and kpti_unpack_words. The bytes may have any content: every read and write is
- * checked. Every command that reads a file takes its time: 4 ns a word on a 2.5 GHz x86-64. */
+/* unpack_words.c: kpti_packed_count, kpti_unpack_first_word and kpti_unpack_words. The bytes may have any content:
+ * every read and write is checked. Every command that reads a file takes its time: 4 ns a word on a 2.5 GHz x86-64. */
 #include <string.h>
 
 #include "core/base/packed_words.h"
@@ -105,11 +105,11 @@ static inline __attribute__((always_inline)) uint32_t take_fours(lowers *l,
                                                                  section *s, uint64_t *words,
                                                                  uint32_t count, int all_timed)
 {
-    enum { MOST_BYTES = 16 };
+    enum { MAX_BYTES = 16 };
     const unsigned char *at = s->at;
     uint32_t done = 0;
     lowers local = *l;
-    for (; done + 4 <= count && s->end - at >= MOST_BYTES; done += 4) {
+    for (; done + 4 <= count && s->end - at >= MAX_BYTES; done += 4) {
         const uint32_t all = *sizes++;
         const uint32_t a = take_lower(&at, all & 3);
         const uint32_t b = take_lower(&at, all >> 2 & 3);

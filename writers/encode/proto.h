@@ -7,31 +7,22 @@
 
 #include "abi/kpt_base.h"
 #include "core/base/utf8.h"
+#include "core/base/varint.h"
 
-enum { KPTI_PROTO_MAX_VARINT = 10, KPTI_PROTO_MAX_TAG = 5 };
+enum { KPTI_PROTO_MAX_TAG = 5 };
 /* Size of a message's length field if the length is not known before the end of the message. */
 enum { KPTI_PROTO_LENGTH_BYTES = 4 };
 
 enum { KPTI_WIRE_VARINT = 0, KPTI_WIRE_FIXED64 = 1, KPTI_WIRE_BYTES = 2 };
 
-static inline char *kpti_proto_varint(char *at, uint64_t value)
-{
-    while (value >= 0x80) {
-        *at++ = (char)(value | 0x80);
-        value >>= 7;
-    }
-    *at++ = (char)value;
-    return at;
-}
-
 static inline char *kpti_proto_tag(char *at, uint32_t field, uint32_t wire)
 {
-    return kpti_proto_varint(at, field << 3 | wire);
+    return kpti_put_varint(at, field << 3 | wire);
 }
 
 static inline char *kpti_proto_number(char *at, uint32_t field, uint64_t value)
 {
-    return kpti_proto_varint(kpti_proto_tag(at, field, KPTI_WIRE_VARINT), value);
+    return kpti_put_varint(kpti_proto_tag(at, field, KPTI_WIRE_VARINT), value);
 }
 
 /* Little endian, on any machine. */

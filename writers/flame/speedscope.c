@@ -14,7 +14,7 @@ enum { FIRST_BLOCK_BYTES = 48, MAX_BLOCK_BYTES = 64 * 1024 };
 /* An event is a number: the time since the last event, with the kind of event in the lowest bits. If a frame
  * opens, the frame's number follows. */
 enum { IS_CLOSE = 0, IS_CALL = 1, IS_SPAN = 2, WHAT_BITS = 2 };
-enum { MAX_EVENT = 2 * KPTI_PROTO_MAX_VARINT };
+enum { MAX_EVENT = 2 * KPTI_MAX_VARINT };
 
 typedef struct block {
     struct block *next;
@@ -81,8 +81,8 @@ static kpt_status keep(speedscope *w, uint32_t thread, int64_t ns, uint32_t what
     }
     if (ns < l->last_ns) ns = l->last_ns;
     at = l->last->bytes + l->last->used;
-    at = kpti_proto_varint(at, ((uint64_t)ns - (uint64_t)l->last_ns) << WHAT_BITS | what);
-    if (what != IS_CLOSE) at = kpti_proto_varint(at, number);
+    at = kpti_put_varint(at, ((uint64_t)ns - (uint64_t)l->last_ns) << WHAT_BITS | what);
+    if (what != IS_CLOSE) at = kpti_put_varint(at, number);
     l->last->used = (uint32_t)(at - l->last->bytes);
     l->last_ns = ns;
     return KPT_OK;

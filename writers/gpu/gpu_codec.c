@@ -59,8 +59,7 @@ static const field fields[] = {
     EVENT(value, 0),
 };
 enum { FIELDS = sizeof fields / sizeof fields[0], END_FIELD = 1 };
-_Static_assert(FIELDS *KPTI_PROTO_MAX_VARINT + KPTI_PROTO_MAX_VARINT <= KPTI_GPU_MAX_BYTES,
-               "an event fits");
+_Static_assert(FIELDS *KPTI_MAX_VARINT + KPTI_MAX_VARINT <= KPTI_GPU_MAX_BYTES, "an event fits");
 
 const kpti_gpu_entry kpti_gpu_nothing;
 
@@ -120,14 +119,14 @@ unsigned char *kpti_gpu_pack(unsigned char *out, const kpti_gpu_entry *e,
     char *at;
     for (int i = 0; i < FIELDS; i++)
         if (get(e, &fields[i]) != base_of(e, before, i)) which |= UINT64_C(1) << i;
-    at = kpti_proto_varint((char *)out, which);
+    at = kpti_put_varint((char *)out, which);
     for (int i = 0; i < FIELDS; i++) {
         const uint64_t value = get(e, &fields[i]);
         if (!(which >> i & 1)) continue;
         /* 32-bit values are packed plus 1, since the most frequent large value is UINT32_MAX (none). */
-        at = kpti_proto_varint(at, fields[i].is_delta ? zigzag(value - base_of(e, before, i))
-                                   : fields[i].bytes == sizeof(uint32_t) ? (uint32_t)value + 1
-                                                                         : value);
+        at = kpti_put_varint(at, fields[i].is_delta ? zigzag(value - base_of(e, before, i))
+                                 : fields[i].bytes == sizeof(uint32_t) ? (uint32_t)value + 1
+                                                                       : value);
     }
     return (unsigned char *)at;
 }

@@ -80,33 +80,27 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
 
 /* --- calls: two packets, in at most 60 ns and 30 bytes together --------------------------------- */
 
-/* Makes space for the bit of NAME, and sets it. */
+/* Makes space for the bit of NAME, and sets it. There may be many sequences, so the first space is small. */
 static kpt_status add_seen_bit(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t name)
 {
     enum { FIRST_BYTES = 16 };
-    uint32_t wanted = t->seen_bytes ? t->seen_bytes : FIRST_BYTES;
-    if (name / 8 >= t->seen_bytes) {
-        unsigned char *grown;
-        while (wanted <= name / 8)
-            wanted *= 2;
-        grown = kpti_heap_take_zeroed(&w->base.heap, wanted);
-        if (!grown) return KPT_E_MEMORY;
-        if (t->seen_bytes) {
-            memcpy(grown, t->seen.bits, t->seen_bytes);
-            kpti_heap_give(&w->base.heap, t->seen.bits, t->seen_bytes);
-        }
-        t->seen.bits = grown;
-        t->seen_bytes = wanted;
+    kpt_status status;
+    if (!t->seen_bytes) {
+        unsigned char *const bits = kpti_heap_take_zeroed(&w->base.heap, FIRST_BYTES);
+        if (!bits) return KPT_E_MEMORY;
+        t->seen.bits = bits;
+        t->seen_bytes = FIRST_BYTES;
     }
-    t->seen.bits[name / 8] |= (unsigned char)(1 << name % 8);
-    return KPT_OK;
+    status = kpti_array_reach(&w->base.heap, &t->seen.bits, &t->seen_bytes, name / 8, 1);
+    if (status == KPT_OK) t->seen.bits[name / 8] |= (unsigned char)(1 << name % 8);
+    return status;
 }
 
 /* Notes that NAME is interned. */
 static kpt_status add_seen(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t name)
 {
     uint32_t few[KPTI_PERFETTO_FEW_NAMES];
-    kpt_status status = KPT_OK;
+    kpt_status status;
     if (t->seen_bytes) return add_seen_bit(w, t, name);
     for (int i = 0; i < KPTI_PERFETTO_FEW_NAMES; i++) {
         if (t->seen.few[i]) continue;

@@ -11,14 +11,14 @@
 
 enum { FIRST_BYTES = 256, MAX_BYTES = 32 * 1024 };
 /* So many tracks may have a buffer before those of tracks without open calls are written. */
-enum { MOST_BUFFERS = 4096 };
+enum { MAX_BUFFERS = 4096 };
 
 /* An event is a number: the time since the thread's last event, with the kind in the lowest bits. It is
  * followed by the name of a call, or by the note of a span, mark or counter. With MORE, a line and flags
  * follow, and with HAS_FORWARD the number of a forward function, or flags and the counts of a collection. The note of a TASK identifies the task that the call that
  * has just opened resumes. */
 enum { CLOSE, CALL, SPAN, MARK, COUNTER, CLOSE_MORE, CALL_MORE, TASK, WHAT_BITS = 3 };
-enum { MAX_EVENT = 5 * KPTI_PROTO_MAX_VARINT };
+enum { MAX_EVENT = 5 * KPTI_MAX_VARINT };
 /* In addition to KPT_ACTIVITY_*. */
 enum { IS_COLLECTION = 1 << 8, HAS_FORWARD = 1 << 9 };
 enum {
@@ -36,8 +36,8 @@ static void put_text(kpti_writer *w, const char *text)
 static void send(kpti_report *w, uint32_t thread)
 {
     kpti_report_track *l = &w->track_states[thread];
-    char head[2 * KPTI_PROTO_MAX_VARINT];
-    char *at = kpti_proto_varint(kpti_proto_varint(head, l->used), thread);
+    char head[2 * KPTI_MAX_VARINT];
+    char *at = kpti_put_varint(kpti_put_varint(head, l->used), thread);
     if (!l->used) return;
     kpti_packed_put(&w->packed, head, (size_t)(at - head));
     kpti_packed_put(&w->packed, l->events, l->used);
@@ -61,14 +61,14 @@ static void send_idle(kpti_report *w)
         l->capacity = 0;
     }
     w->buffered_count = kept;
-    w->buffered_most = 2 * kept > MOST_BUFFERS ? 2 * kept : MOST_BUFFERS;
+    w->buffered_most = 2 * kept > MAX_BUFFERS ? 2 * kept : MAX_BUFFERS;
 }
 
 /* Notes that THREAD, which has no buffer, gets one. */
 static kpt_status add_buffered(kpti_report *w, uint32_t thread)
 {
     kpt_status status;
-    if (!w->buffered_most) w->buffered_most = MOST_BUFFERS;
+    if (!w->buffered_most) w->buffered_most = MAX_BUFFERS;
     if (w->buffered_count >= w->buffered_most) send_idle(w);
     status = kpti_array_reach(&w->base.heap, &w->buffered, &w->buffered_capacity, w->buffered_count,
                               sizeof *w->buffered);
@@ -118,7 +118,7 @@ static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt
     if (*status != KPT_OK) return NULL;
     if (ns < l->last_ns) ns = l->last_ns;
     at = l->events + l->used;
-    at = kpti_proto_varint(at, ((uint64_t)ns - (uint64_t)l->last_ns) << WHAT_BITS | what);
+    at = kpti_put_varint(at, ((uint64_t)ns - (uint64_t)l->last_ns) << WHAT_BITS | what);
     l->last_ns = ns;
     return at;
 }
@@ -146,12 +146,12 @@ static kpt_status open_frame(kpti_writer *writer, const kpt_activity *a, const k
     is_rare = !span && (line || forward || a->flags & FLAGS_OF_BEGIN);
     at = add(w, a->thread, a->start_ns, span ? SPAN : is_rare ? CALL_MORE : CALL, &status);
     if (!at) return status;
-    at = kpti_proto_varint(at, span ? a->value0 : a->name);
+    at = kpti_put_varint(at, span ? a->value0 : a->name);
     if (is_rare) {
-        at = kpti_proto_varint(at, line);
-        at = kpti_proto_varint(at, (a->flags & (FLAGS_OF_BEGIN | FLAGS_OF_END)) |
-                                       (forward ? HAS_FORWARD : 0));
-        if (forward) at = kpti_proto_varint(at, forward);
+        at = kpti_put_varint(at, line);
+        at = kpti_put_varint(at, (a->flags & (FLAGS_OF_BEGIN | FLAGS_OF_END)) |
+                                     (forward ? HAS_FORWARD : 0));
+        if (forward) at = kpti_put_varint(at, forward);
     }
     added(w, a->thread, at);
     w->track_states[a->thread].frames++;
@@ -176,11 +176,11 @@ static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
     at = add(w, thread, ns, flags || is_collection ? CLOSE_MORE : CLOSE, &status);
     if (!at) return status;
     if (flags || is_collection)
-        at = kpti_proto_varint(at, flags | (is_collection ? IS_COLLECTION : 0));
+        at = kpti_put_varint(at, flags | (is_collection ? IS_COLLECTION : 0));
     if (is_collection) {
-        at = kpti_proto_varint(at, call->value0);
-        at = kpti_proto_varint(at, call->value1);
-        at = kpti_proto_varint(at, call->value2);
+        at = kpti_put_varint(at, call->value0);
+        at = kpti_put_varint(at, call->value1);
+        at = kpti_put_varint(at, call->value2);
     }
     added(w, thread, at);
     return KPT_OK;
@@ -208,7 +208,7 @@ static kpt_status take_task(kpti_report *w, const kpt_activity *point)
     status = kpti_resumes_point(&w->resumes, point, &is_new);
     if (status != KPT_OK || !is_new) return status;
     at = add(w, point->thread, point->start_ns, TASK, &status);
-    if (at) added(w, point->thread, kpti_proto_varint(at, point->value0));
+    if (at) added(w, point->thread, kpti_put_varint(at, point->value0));
     return status;
 }
 
@@ -223,7 +223,7 @@ static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, con
         return kpti_frames_point(&w->frames, point, note);
     kpti_spans_came(&w->frames.spans, point);
     at = add(w, point->thread, point->start_ns, is_mark ? MARK : COUNTER, &status);
-    if (at) added(w, point->thread, kpti_proto_varint(at, point->value0));
+    if (at) added(w, point->thread, kpti_put_varint(at, point->value0));
     return status;
 }
 

@@ -4,11 +4,12 @@
 
 #include "core/base/host_heap.h"
 #include "core/base/packed_words.h"
+#include "core/base/varint.h"
 
 /* A record begins where a block has space for the largest one. */
 enum {
     NUMBERS = 12,
-    MAX_RECORD_BYTES = sizeof(kpti_chunk *) + (size_t)NUMBERS * 10,
+    MAX_RECORD_BYTES = sizeof(kpti_chunk *) + (size_t)NUMBERS * KPTI_MAX_VARINT,
     BLOCK_BYTES = 1 << 16
 };
 
@@ -22,14 +23,6 @@ static int is_full(uint32_t used)
 static uint32_t aligned(size_t bytes)
 {
     return (uint32_t)(bytes + _Alignof(kpti_chunk) - 1) & ~(uint32_t)(_Alignof(kpti_chunk) - 1);
-}
-
-static char *put_number(char *at, uint64_t number)
-{
-    for (; number > 127; number >>= 7)
-        *at++ = (char)(number | 128);
-    *at++ = (char)number;
-    return at;
 }
 
 static const char *take_number(const char *at, uint64_t *out)
@@ -91,7 +84,7 @@ kpti_chunk *kpti_chunk_index_add(kpti_chunk_index *index, const kpti_env *env,
                                            from_base(chunk, first_ticks)};
         at = record + sizeof(kpti_chunk *); /* the block is zeroed: there is no next chunk */
         for (int i = 0; i < NUMBERS; i++)
-            at = put_number(at, numbers[i]);
+            at = kpti_put_varint(at, numbers[i]);
     }
     index->used += aligned((size_t)(at - record));
     index->count++;

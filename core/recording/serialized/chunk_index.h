@@ -2,8 +2,7 @@
  * that never move. The address of a record is the chunk's place, which replay follows as it follows linked chunks
  * (kpti_recording). The events are borrowed.
  *
- * A record is the place of the next chunk of the same thread, then numbers of 7 bits in a byte, the lowest first, in the
- * order of chunk_index.c. */
+ * A record is the place of the next chunk of the same thread, then numbers (varint.h) in the order of chunk_index.c. */
 #ifndef KPTI_CORE_RECORDING_SERIALIZED_CHUNK_INDEX_H
 #define KPTI_CORE_RECORDING_SERIALIZED_CHUNK_INDEX_H
 

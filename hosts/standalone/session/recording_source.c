@@ -77,26 +77,38 @@ kpt_status kpti_source_begin(kpti_session *s, const kpti_session_watch *watch, k
     return kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");
 }
 
-/* The pages of a mapped file are released after this many calls, so that a long file does not stay resident. The
- * description of a thread, and the heads of its chunks, take as much of a file as CALLS_OF_THREAD. */
+/* How much of a mapped file was passed on since its pages were released, in a unit of the user's. A long file must not
+ * stay resident. */
+typedef struct resident {
+    const kpti_kpt_reader *file;
+    uint64_t most;
+    uint64_t passed;
+} resident;
+
+static void add_resident(resident *r, uint64_t passed)
+{
+    r->passed += passed;
+    if (r->passed <= r->most) return;
+    kpti_kpt_release_pages(r->file);
+    r->passed = 0;
+}
+
+/* Of a delivery, calls are counted. The description of a thread, and the heads of its chunks, take as much of a file as
+ * CALLS_OF_THREAD. */
 enum { CALLS_RESIDENT = 1 << 20, CALLS_OF_THREAD = 16 };
 
 typedef struct passage {
-    const kpti_kpt_reader *file;
+    resident calls;
     const kpti_session_watch *watch;
     kpt_batch_fn sink;
     void *sink_ctx;
-    uint64_t calls;
 } passage;
 
 static kpt_status pass_on(void *ctx, const kpt_batch *batch)
 {
     passage *p = ctx;
-    p->calls += batch->activity_count + (uint64_t)CALLS_OF_THREAD * batch->thread_count;
-    if (p->calls > CALLS_RESIDENT) {
-        kpti_kpt_release_pages(p->file);
-        p->calls = 0;
-    }
+    add_resident(&p->calls,
+                 batch->activity_count + (uint64_t)CALLS_OF_THREAD * batch->thread_count);
     if (p->watch && p->watch->interrupted && p->watch->interrupted(p->watch->interrupted_ctx))
         return KPT_E_STATE;
     return p->sink(p->sink_ctx, batch);
@@ -105,7 +117,7 @@ static kpt_status pass_on(void *ctx, const kpt_batch *batch)
 kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_extent extent,
                                kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error)
 {
-    passage through = {from->file, from->watch, sink, sink_ctx, 0};
+    passage through = {{from->file, CALLS_RESIDENT, 0}, from->watch, sink, sink_ctx};
     kpt_delivery delivery;
     kpt_status status;
     KPT_INIT(&delivery);
@@ -125,31 +137,25 @@ kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_ext
     return status;
 }
 
-/* The pages of a mapped file are released after this many bytes of chunks. */
 enum { BYTES_RESIDENT = 16 << 20 };
 
 typedef struct chunk_passage {
-    const kpti_kpt_reader *file;
+    resident bytes;
     kpt_chunk_fn put;
     void *put_ctx;
-    uint64_t bytes;
 } chunk_passage;
 
 static kpt_status pass_on_chunk(void *ctx, const kpt_chunk *chunk)
 {
     chunk_passage *p = ctx;
-    p->bytes += sizeof *chunk + chunk->size_bytes;
-    if (p->bytes > BYTES_RESIDENT) {
-        kpti_kpt_release_pages(p->file);
-        p->bytes = 0;
-    }
+    add_resident(&p->bytes, sizeof *chunk + chunk->size_bytes);
     return p->put(p->put_ctx, chunk);
 }
 
 kpt_status kpti_source_chunks(const kpti_source *from, kpt_chunk_fn put, void *put_ctx,
                               kpti_session_error *error)
 {
-    chunk_passage through = {from->file, put, put_ctx, 0};
+    chunk_passage through = {{from->file, BYTES_RESIDENT, 0}, put, put_ctx};
     kpt_chunk_sink sink;
     kpt_status status = KPT_E_UNSUPPORTED;
     KPT_INIT(&sink);
