@@ -69,8 +69,7 @@ static void add_clock(kpti_metadata *table, const kpti_tracer *tracer)
     kpti_metadata_add_clock(table, &tracer->clock_stop);
 }
 
-/* Adds everything but the names. A run that is still active ends now. A copy numbers its
- * threads itself. */
+/* Adds everything but the names. A run that is still active ends now. A copy numbers its threads itself. */
 static void add_all(kpti_metadata *table, kpti_tracer *tracer, const kpti_stream *first,
                     int is_copy)
 {

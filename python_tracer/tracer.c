@@ -225,7 +225,7 @@ static kpt_status deliver_tracks(kpti_tracer *tracer, const kpti_track *tracks, 
                                 .describe = kpti_function_describe,
                                 .min_duration_ns = tracer->args.min_duration_ns,
                                 .cross_thread_ends = cross_thread_ends->ends,
-                                .far_end_count = cross_thread_ends->count};
+                                .remote_end_count = cross_thread_ends->count};
     kpti_clock clock;
     kpti_host_ticks host_ticks;
     kpt_delivery theirs = *delivery;

@@ -113,7 +113,7 @@ typedef struct kpti_recording {
     void *describe_ctx;
     uint64_t min_duration_ns; /* shorter calls and their callees are not delivered */
     const kpti_cross_thread_end *cross_thread_ends; /* in the order of ticks */
-    uint64_t far_end_count;
+    uint64_t remote_end_count;
     kpti_recording_index index;
 } kpti_recording;
 

@@ -5,8 +5,8 @@
 #include "python_tracer/chunks/chunk_budget.h"
 #include "python_tracer/chunks/chunk_pool.h"
 #include "python_tracer/chunks/chunk_sink.h"
-#include "python_tracer/chunks/far_ends.h"
 #include "python_tracer/chunks/open_events.h"
+#include "python_tracer/chunks/remote_ends.h"
 #include "python_tracer/chunks/stream_guard.h"
 #include "python_tracer/chunks/stream_owner.h"
 #include "python_tracer/frames/open_frames.h"
@@ -222,7 +222,7 @@ void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     stream->begun = now;
     stream->open_span_count = 0;
     stream->described = KPTI_DESCRIBED_NOT;
-    atomic_store_explicit(&stream->far_end_count, 0, memory_order_relaxed);
+    atomic_store_explicit(&stream->remote_end_count, 0, memory_order_relaxed);
     atomic_store_explicit(&stream->ended, 0, memory_order_relaxed);
     if (begin_chunk_locked(stream, open, before, 0, ticks)) open_limit(stream);
 }
@@ -292,13 +292,13 @@ static void count_dropped(kpti_stream *stream)
 }
 
 /* Appends the ends that other threads have left, if the stream records. Returns 0 if there are none. */
-static int append_far_ends(kpti_stream *stream, uint64_t *ticks)
+static int append_remote_ends(kpti_stream *stream, uint64_t *ticks)
 {
     uint32_t count;
     uint32_t *ends;
-    if (!atomic_load_explicit(&stream->far_end_count, memory_order_relaxed)) return 0;
+    if (!atomic_load_explicit(&stream->remote_end_count, memory_order_relaxed)) return 0;
     kpti_tracing_lock();
-    ends = kpti_far_ends_take_locked(stream, &count);
+    ends = kpti_remote_ends_take_locked(stream, &count);
     if (!stream->sealed) open_limit(stream);
     kpti_tracing_unlock();
     for (uint32_t i = 0; i < count; i++)
@@ -314,7 +314,7 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
     const int is_full = (uintptr_t)at >= (uintptr_t)limit;
     kpti_assert(stream->thread == kpti_thread_self && kpti_thread_self->busy);
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
-    if (append_far_ends(stream, ticks)) return kpti_stream_append(stream, word, ticks);
+    if (append_remote_ends(stream, ticks)) return kpti_stream_append(stream, word, ticks);
     if (is_full && (stream->dropped % RETRY_EVERY || !refill(stream, 0, ticks))) {
         count_dropped(stream);
         return 0;
@@ -335,7 +335,7 @@ int kpti_stream_make_space(kpti_stream *stream, uint32_t events, uint64_t *ticks
     const kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
     if (limit && at < limit && (size_t)(limit - at) > events) return 1;
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
-    if (append_far_ends(stream, ticks)) return kpti_stream_make_space(stream, events, ticks);
+    if (append_remote_ends(stream, ticks)) return kpti_stream_make_space(stream, events, ticks);
     if (!(stream->dropped % RETRY_EVERY) && refill(stream, events, ticks)) return 1;
     count_dropped(stream);
     return 0;

@@ -56,6 +56,6 @@ void kpti_stream_free(kpti_stream *stream)
     kpti_assert(!stream->first && !stream->later);
     kpti_open_at_end_free(&stream->open_at_end);
     free(stream->inputs);
-    free(stream->far_ends);
+    free(stream->remote_ends);
     free(stream);
 }

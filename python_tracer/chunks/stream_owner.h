@@ -1,5 +1,5 @@
-/* stream_owner.h: makes and frees streams (event_stream.h), and sets the thread that may append to one, its owner. A stream without an
- * owner is of a thread that has had no event yet, or has ended. The caller holds the tracing lock. */
+/* stream_owner.h: makes and frees streams (event_stream.h), and sets the thread that may append to one, its owner. A
+ * stream without an owner is of a thread that has had no event yet, or has ended. The caller holds the tracing lock. */
 #ifndef KPTI_PYTHON_TRACER_CHUNKS_STREAM_OWNER_H
 #define KPTI_PYTHON_TRACER_CHUNKS_STREAM_OWNER_H
 

@@ -4,7 +4,7 @@
 #include "core/recording/operator_event.h"
 #include "core/recording/serialized/metadata_sections.h"
 #include "python_tracer/chunks/event_stream.h"
-#include "python_tracer/chunks/far_ends.h"
+#include "python_tracer/chunks/remote_ends.h"
 #include "python_tracer/hooks/host_marks.h"
 #include "python_tracer/hooks/operator_inputs.h"
 #include "python_tracer/hooks/record_event.h"
@@ -184,7 +184,7 @@ static __attribute__((noinline, cold)) void end_far(kpti_tracer *tracer, uint64_
             kpti_cross_thread_ends_add(tracer->env, &tracer->cross_thread_ends,
                                        (uint32_t)token & KPTI_MAX_NUMBER,
                                        kpti_tracer_ticks(tracer));
-        if (stream) kpti_far_ends_leave_locked(stream, end_word(token));
+        if (stream) kpti_remote_ends_leave_locked(stream, end_word(token));
     }
     kpti_tracing_unlock();
 }

@@ -72,9 +72,9 @@ typedef struct kpti_stream {
      * next one may be begun without the GIL. */
     kpti_open_at_end open_at_end;
     uint32_t open_at_end_is_known;
-    _Atomic uint32_t far_end_count; /* the owner reads it without the lock */
-    uint32_t *far_ends;             /* left by other threads (far_ends.h) */
-    uint64_t far_end_capacity;
+    _Atomic uint32_t remote_end_count; /* the owner reads it without the lock */
+    uint32_t *remote_ends;             /* left by other threads (remote_ends.h) */
+    uint64_t remote_end_capacity;
     struct kpti_inputs_cache *inputs; /* of operators; NULL before the first ones; the owner's */
     uint32_t sequence;                /* of the next chunk */
     uint64_t dropped;                 /* events lost since the last chunk */

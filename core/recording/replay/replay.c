@@ -21,7 +21,7 @@ static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recordi
     r->function_count = recording->function_count;
     r->end_ns = timebase->end_ns;
     r->far_ns = INT64_MIN;
-    if (!t.spans) r->far = recording->far_end_count;
+    if (!t.spans) r->far = recording->remote_end_count;
     if (!kpti_call_stack_init(&r->stack, env)) {
         kpti_free(env, r, sizeof *r);
         return NULL;

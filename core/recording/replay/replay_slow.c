@@ -185,9 +185,9 @@ static kpti_step next_chunk(kpti_replay *r)
     if (r->in_run && (!chunk || chunk->run != r->run)) {
         const uint64_t stop = r->recording->runs[r->run].stop_ticks;
         int64_t ns;
-        if (r->far < r->recording->far_end_count &&
+        if (r->far < r->recording->remote_end_count &&
             r->recording->cross_thread_ends[r->far].ticks <= stop)
-            return kpti_replay_far_end(r, r->times.last_ns, kpti_times_of(&r->times, stop));
+            return kpti_replay_remote_end(r, r->times.last_ns, kpti_times_of(&r->times, stop));
         ns = end_of_run(r);
         if (kpti_replay_end_one_range(r, ns, KPT_ACTIVITY_ENDED_BY_STOP)) return KPTI_STEP_NONE;
         r->in_run = 0;
@@ -215,7 +215,7 @@ static kpti_step next_chunk(kpti_replay *r)
 /* Called when the loop reaches pause: a far end, the end of the block, or the end of the chunk. */
 static kpti_step next_block(kpti_replay *r)
 {
-    if (r->pause < r->block_end) return kpti_replay_far_end_in_block(r);
+    if (r->pause < r->block_end) return kpti_replay_remote_end_in_block(r);
     if (r->block_end >= r->count) return next_chunk(r);
     r->block_first = r->block_end;
     r->before_ns = r->times.last_ns;

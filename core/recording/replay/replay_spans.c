@@ -117,7 +117,7 @@ void kpti_replay_find_pause(kpti_replay *r)
     uint32_t at = r->at > r->block_first ? r->at : r->block_first;
     uint64_t due;
     r->pause = r->block_end;
-    if (r->far == r->recording->far_end_count) return;
+    if (r->far == r->recording->remote_end_count) return;
     due = r->recording->cross_thread_ends[r->far].ticks;
     if (due >= r->times.last_ticks) return;
     while (at < r->block_end && ticks[at - r->block_first] <= due)
@@ -127,7 +127,7 @@ void kpti_replay_find_pause(kpti_replay *r)
 
 /* Applies the far end that is due. Its time is not before the previous event or the previous far end, and not
  * after the next event, whatever the converter returns. */
-kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns)
+kpti_step kpti_replay_remote_end(kpti_replay *r, int64_t before_ns, int64_t next_ns)
 {
     const kpti_cross_thread_end *cross_thread_end = &r->recording->cross_thread_ends[r->far++];
     int64_t ns = kpti_times_of(&r->times, cross_thread_end->ticks);
@@ -143,12 +143,12 @@ kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns
 }
 
 /* The same among the events of a block. */
-kpti_step kpti_replay_far_end_in_block(kpti_replay *r)
+kpti_step kpti_replay_remote_end_in_block(kpti_replay *r)
 {
     const uint32_t at = (r->at < r->block_end ? r->at : r->block_end) - r->block_first;
     const int64_t *const ns = r->times.ns;
-    return kpti_replay_far_end(r, at ? ns[at - 1] : r->before_ns,
-                               r->block_first + at < r->block_end ? ns[at] : r->times.last_ns);
+    return kpti_replay_remote_end(r, at ? ns[at - 1] : r->before_ns,
+                                  r->block_first + at < r->block_end ? ns[at] : r->times.last_ns);
 }
 
 int kpti_replay_end_one_range(kpti_replay *r, int64_t ns, uint32_t flags)

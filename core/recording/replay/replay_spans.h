@@ -13,9 +13,9 @@ void kpti_replay_end_span(kpti_replay *r, uint32_t number, int64_t ns);
 /* Sets pause: the next far end is due before the first event of the block that is later than it. */
 void kpti_replay_find_pause(kpti_replay *r);
 /* Applies the far end that is due. Its time is clamped to BEFORE_NS and NEXT_NS, whatever the converter returns. */
-kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns);
+kpti_step kpti_replay_remote_end(kpti_replay *r, int64_t before_ns, int64_t next_ns);
 /* The same among the events of a block. */
-kpti_step kpti_replay_far_end_in_block(kpti_replay *r);
+kpti_step kpti_replay_remote_end_in_block(kpti_replay *r);
 /* The run ends, or there is a gap: ends one open range at NS with FLAGS. Returns 0 if no range is open. */
 int kpti_replay_end_one_range(kpti_replay *r, int64_t ns, uint32_t flags);
 /* The same for all spans that are not ranges. */

@@ -100,7 +100,7 @@ static inline int kpti_replay_is_valid(const kpti_replay *r)
            (!r->cutting || (r->cutting >= r->floor && r->cutting <= top)) &&
            (!r->suspended_above || (r->suspended_above >= base && r->suspended_above < top)) &&
            (!r->resume_last || (r->suspended_above && r->resume_last <= top)) &&
-           r->far <= r->recording->far_end_count &&
+           r->far <= r->recording->remote_end_count &&
            (is_slow || kpti_call_stack_is_ordered(&r->stack));
 }
 

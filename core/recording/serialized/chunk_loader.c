@@ -213,7 +213,7 @@ static kpt_status take_stats(kpti_loaded *r, const kpti_section *section, kpti_e
     return KPT_OK;
 }
 
-static kpt_status take_far_ends(kpti_loaded *r, const kpti_section *section, kpti_error *error)
+static kpt_status take_remote_ends(kpti_loaded *r, const kpti_section *section, kpti_error *error)
 {
     const uint32_t count = kpti_section_cross_thread_ends(section);
     r->cross_thread_ends.count = 0;
@@ -248,7 +248,7 @@ static kpt_status take_table(kpti_loaded *r, const kpt_chunk *chunk, kpti_error 
         else if (section.kind == KPTI_METADATA_STATS)
             status = take_stats(r, &section, error);
         else if (section.kind == KPTI_METADATA_CROSS_THREAD_ENDS)
-            status = take_far_ends(r, &section, error);
+            status = take_remote_ends(r, &section, error);
     }
     return more < 0 ? damaged(error, "a table is truncated") : status;
 }

@@ -70,7 +70,7 @@ static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *
         .describe_ctx = r,
         .min_duration_ns = r->min_duration_ns,
         .cross_thread_ends = r->cross_thread_ends.items,
-        .far_end_count = r->cross_thread_ends.count,
+        .remote_end_count = r->cross_thread_ends.count,
         .index = {r, kpti_loaded_read_track, kpti_loaded_first_chunk, read_chunk}};
     kpti_clock clock;
     kpti_delivery_job job = {r->env, &recording, delivery, kpti_clock_convert, &clock, 0};

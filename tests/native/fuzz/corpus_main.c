@@ -8,12 +8,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_BYTES = 1 << 20 };
+enum { MAX_BYTES = 1 << 20 };
 
 /* 1 if it could be read. */
 static int run_file(const char *path)
 {
-    static uint8_t data[MOST_BYTES];
+    static uint8_t data[MAX_BYTES];
     FILE *file = fopen(path, "rb");
     size_t size;
     uint8_t *exact; /* so that a read behind it is seen */

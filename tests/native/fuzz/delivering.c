@@ -95,7 +95,7 @@ void deliver_all(kpti_recording recording, wish w)
     static const kpti_cross_thread_end cross_thread_ends[] = {
         {9, 1, 0}, {40, 2, 0}, {40, 3, 0}, {300, 0, 0}, {5000, 1, 0}, {UINT64_C(1) << 40, 4, 0}};
     recording.cross_thread_ends = cross_thread_ends;
-    recording.far_end_count = sizeof cross_thread_ends / sizeof *cross_thread_ends;
+    recording.remote_end_count = sizeof cross_thread_ends / sizeof *cross_thread_ends;
     recording.function_count = FUNCTIONS;
     recording.describe = describe;
     recording.min_duration_ns = w.min_duration_ns;

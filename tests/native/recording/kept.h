@@ -82,8 +82,8 @@ inline Kept keep(Recording &recording, bool whole = true)
     for (uint32_t t = 0; t < r.track_count; t++)
         kpti_metadata_add_thread(&table, t, &r.tracks[t]);
     kpti_metadata_add_names(&table, r.describe, nullptr, 0, r.function_count);
-    if (r.far_end_count)
-        kpti_metadata_add_cross_thread_ends(&table, r.cross_thread_ends, r.far_end_count);
+    if (r.remote_end_count)
+        kpti_metadata_add_cross_thread_ends(&table, r.cross_thread_ends, r.remote_end_count);
     if (whole) kpti_metadata_add_stats(&table, r.min_duration_ns, &stats);
     kept.add_table(table);
     kpti_metadata_free(&table);

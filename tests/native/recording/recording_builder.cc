@@ -199,7 +199,7 @@ Recording &Recording::add_run(uint64_t start_ticks, uint64_t stop_ticks)
 
 Recording &Recording::cross_thread_end(uint32_t number, uint64_t ticks)
 {
-    far_ends_.push_back({ticks, number, 0});
+    remote_ends_.push_back({ticks, number, 0});
     return *this;
 }
 
@@ -214,7 +214,7 @@ const kpti_recording *Recording::view()
     recording.track_count = static_cast<uint32_t>(tracks_.size());
     recording.runs = runs_.data();
     recording.run_count = static_cast<uint32_t>(runs_.size());
-    recording.cross_thread_ends = far_ends_.data();
-    recording.far_end_count = far_ends_.size();
+    recording.cross_thread_ends = remote_ends_.data();
+    recording.remote_end_count = remote_ends_.size();
     return &recording;
 }

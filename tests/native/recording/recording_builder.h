@@ -106,7 +106,7 @@ class Recording
     std::deque<Tape> tapes_;
     std::vector<kpti_track> tracks_;
     std::vector<kpti_run> runs_;
-    std::vector<kpti_cross_thread_end> far_ends_;
+    std::vector<kpti_cross_thread_end> remote_ends_;
 };
 
 #endif

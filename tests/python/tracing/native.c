@@ -170,15 +170,15 @@ int native_operators(const kpt_tracer_ops *ops, kpt_handle tracer, uint32_t thre
     return (int)job.begun;
 }
 
-typedef struct far_end {
+typedef struct remote_end {
     const kpt_tracer_ops *ops;
     kpt_handle tracer;
     uint64_t token;
-} far_end;
+} remote_end;
 
 static void *end_there(void *arg)
 {
-    const far_end *end = arg;
+    const remote_end *end = arg;
     (void)end->ops->end_operator(end->tracer, end->token);
     return NULL;
 }
@@ -190,7 +190,7 @@ int native_far_operators(const kpt_tracer_ops *ops, kpt_handle tracer, const kpt
     kpt_operator other;
     int ended = 0;
     for (uint64_t round = 0; round < rounds; round++) {
-        far_end end = {ops, tracer, 0};
+        remote_end end = {ops, tracer, 0};
         pthread_t id;
         (void)ops->begin_operator(tracer, op, &end.token);
         if (pthread_create(&id, NULL, end_there, &end)) return -1;
