@@ -1,4 +1,4 @@
-/* step_source.h: how the steps of a program are recognised, while it runs (step_clock.h) and in its recording
+/* step_source.h: how the steps of a program are recognised, while it runs (slow_steps.h) and in its recording
  * (step_finder.h). */
 #ifndef KPTI_WRITERS_OPERATORS_STEP_SOURCE_H
 #define KPTI_WRITERS_OPERATORS_STEP_SOURCE_H

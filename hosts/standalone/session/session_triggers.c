@@ -86,8 +86,8 @@ static void take_step(kpti_session *s, uint64_t ns, const uint64_t *optimizer, i
     if (!is_on(s)) return;
     (void)pthread_mutex_lock(&t->lock);
     is_slow = optimizer
-                  ? kpti_step_clock_optimizer(&t->steps, *optimizer, now_ns, t->step_percent, &slow)
-                  : kpti_step_clock_span(&t->steps, ns, t->step_percent, &slow);
+                  ? kpti_slow_steps_optimizer(&t->steps, *optimizer, now_ns, t->step_percent, &slow)
+                  : kpti_slow_steps_span(&t->steps, ns, t->step_percent, &slow);
     (void)pthread_mutex_unlock(&t->lock);
     if (is_slow && t->step_percent) ask_for(s, &slow);
 }

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "hosts/standalone/background/step_clock.h"
+#include "hosts/standalone/background/slow_steps.h"
 
 enum { KPTI_MAX_REASON = 200, KPTI_MAX_PER_HOUR = 60 };
 
@@ -17,7 +17,7 @@ typedef struct kpti_triggers {
 
     _Atomic int is_on; /* the service thread runs, and there is a trigger */
     pthread_mutex_t lock;
-    kpti_step_clock steps;
+    kpti_slow_steps steps;
     char asked[KPTI_MAX_REASON]; /* a dump that was asked for and is not written yet; empty: none */
     int asked_by_others;
     char reason[KPTI_MAX_REASON]; /* of the last dump that this process triggered itself */

@@ -1,10 +1,10 @@
-#include "hosts/standalone/background/step_clock.h"
+#include "hosts/standalone/background/slow_steps.h"
 
 #include <string.h>
 
 static const uint64_t least_ns = UINT64_C(1000000);
 
-static uint64_t median_of(const kpti_step_clock *c)
+static uint64_t median_of(const kpti_slow_steps *c)
 {
     uint64_t sorted[KPTI_STEPS_RECENT];
     const uint32_t count =
@@ -18,7 +18,7 @@ static uint64_t median_of(const kpti_step_clock *c)
     return count ? sorted[count / 2] : 0;
 }
 
-static int add(kpti_step_clock *c, uint64_t ns, uint32_t percent, kpti_slow_step *slow)
+static int add(kpti_slow_steps *c, uint64_t ns, uint32_t percent, kpti_slow_step *slow)
 {
     const int is_slow = c->steps >= KPTI_STEPS_NEEDED && ns >= least_ns &&
                         (double)ns * 100 > (double)median_of(c) * percent;
@@ -27,21 +27,21 @@ static int add(kpti_step_clock *c, uint64_t ns, uint32_t percent, kpti_slow_step
     return is_slow;
 }
 
-static void begin_anew(kpti_step_clock *c, kpti_step_source source, uint64_t key)
+static void begin_anew(kpti_slow_steps *c, kpti_step_source source, uint64_t key)
 {
     memset(c, 0, sizeof *c);
     c->source = source;
     c->key = key;
 }
 
-int kpti_step_clock_span(kpti_step_clock *c, uint64_t ns, uint32_t percent, kpti_slow_step *slow)
+int kpti_slow_steps_span(kpti_slow_steps *c, uint64_t ns, uint32_t percent, kpti_slow_step *slow)
 {
     if (c->source != KPTI_STEPS_OF_SPANS) begin_anew(c, KPTI_STEPS_OF_SPANS, 0);
     c->ended++;
     return add(c, ns, percent, slow);
 }
 
-int kpti_step_clock_optimizer(kpti_step_clock *c, uint64_t key, int64_t now_ns, uint32_t percent,
+int kpti_slow_steps_optimizer(kpti_slow_steps *c, uint64_t key, int64_t now_ns, uint32_t percent,
                               kpti_slow_step *slow)
 {
     int64_t last_ns;

@@ -1,5 +1,5 @@
-/* step_clock_test.cc: which steps are slow. */
-#include "hosts/standalone/background/step_clock.h"
+/* slow_steps_test.cc: which steps are slow. */
+#include "hosts/standalone/background/slow_steps.h"
 
 #include <gtest/gtest.h>
 
@@ -14,14 +14,14 @@ struct StepClock : testing::Test {
     bool end(int64_t ns, uint64_t optimizer = 1)
     {
         now += ns;
-        return kpti_step_clock_optimizer(&clock, optimizer, now, TRIPLE, &slow) != 0;
+        return kpti_slow_steps_optimizer(&clock, optimizer, now, TRIPLE, &slow) != 0;
     }
     bool span(int64_t ns)
     {
-        return kpti_step_clock_span(&clock, static_cast<uint64_t>(ns), TRIPLE, &slow) != 0;
+        return kpti_slow_steps_span(&clock, static_cast<uint64_t>(ns), TRIPLE, &slow) != 0;
     }
 
-    kpti_step_clock clock = {};
+    kpti_slow_steps clock = {};
     kpti_slow_step slow = {};
     int64_t now = 1000 * MS;
 };
