@@ -12,7 +12,7 @@ typedef struct slot {
 } slot;
 
 /* Slots are filled and emptied in turn. Invariant: the slots from carried to sent are full. */
-struct kpti_courier {
+struct kpti_async_writer {
     kpti_heap heap;
     size_t buffer_bytes;
     kpti_carry_fn carry;
@@ -27,84 +27,85 @@ struct kpti_courier {
 };
 
 /* The caller holds the lock. */
-static inline int is_valid(const kpti_courier *c)
+static inline int is_valid(const kpti_async_writer *w)
 {
-    return c->carried <= c->sent && c->sent - c->carried <= SLOTS;
+    return w->carried <= w->sent && w->sent - w->carried <= SLOTS;
 }
 
 static void *run(void *arg)
 {
-    kpti_courier *c = arg;
-    (void)pthread_mutex_lock(&c->lock);
+    kpti_async_writer *w = arg;
+    (void)pthread_mutex_lock(&w->lock);
     for (;;) {
-        while (c->sent == c->carried && !c->ending)
-            (void)pthread_cond_wait(&c->changed, &c->lock);
-        if (c->sent == c->carried) break;
-        slot *next = &c->slots[c->carried % SLOTS];
-        (void)pthread_mutex_unlock(&c->lock);
-        c->carry(c->ctx, next->buffer, next->size);
-        (void)pthread_mutex_lock(&c->lock);
-        c->carried++;
-        kpti_assert(is_valid(c));
-        (void)pthread_cond_broadcast(&c->changed);
+        while (w->sent == w->carried && !w->ending)
+            (void)pthread_cond_wait(&w->changed, &w->lock);
+        if (w->sent == w->carried) break;
+        slot *next = &w->slots[w->carried % SLOTS];
+        (void)pthread_mutex_unlock(&w->lock);
+        w->carry(w->ctx, next->buffer, next->size);
+        (void)pthread_mutex_lock(&w->lock);
+        w->carried++;
+        kpti_assert(is_valid(w));
+        (void)pthread_cond_broadcast(&w->changed);
     }
-    (void)pthread_mutex_unlock(&c->lock);
+    (void)pthread_mutex_unlock(&w->lock);
     return NULL;
 }
 
-static void free_courier(kpti_courier *c)
+static void free_writer(kpti_async_writer *w)
 {
-    kpti_heap heap = c->heap;
-    kpti_assert(c->sent == c->carried);
-    (void)pthread_cond_destroy(&c->changed);
-    (void)pthread_mutex_destroy(&c->lock);
+    kpti_heap heap = w->heap;
+    kpti_assert(w->sent == w->carried);
+    (void)pthread_cond_destroy(&w->changed);
+    (void)pthread_mutex_destroy(&w->lock);
     for (int i = 0; i < SLOTS; i++)
-        kpti_heap_give(&heap, c->slots[i].buffer, c->buffer_bytes);
-    kpti_heap_give(&heap, c, sizeof *c);
+        kpti_heap_give(&heap, w->slots[i].buffer, w->buffer_bytes);
+    kpti_heap_give(&heap, w, sizeof *w);
 }
 
-kpti_courier *kpti_courier_start(const kpti_heap *heap, size_t buffer_bytes, kpti_carry_fn carry,
-                                 void *ctx)
+kpti_async_writer *kpti_async_writer_start(const kpti_heap *heap, size_t buffer_bytes,
+                                           kpti_carry_fn carry, void *ctx)
 {
     int whole = 1;
-    kpti_courier *c = kpti_heap_take(heap, sizeof *c);
-    if (!c) return NULL;
-    *c = (kpti_courier){.heap = *heap, .buffer_bytes = buffer_bytes, .carry = carry, .ctx = ctx};
-    (void)pthread_mutex_init(&c->lock, NULL);
-    (void)pthread_cond_init(&c->changed, NULL);
+    kpti_async_writer *w = kpti_heap_take(heap, sizeof *w);
+    if (!w) return NULL;
+    *w = (kpti_async_writer){
+        .heap = *heap, .buffer_bytes = buffer_bytes, .carry = carry, .ctx = ctx};
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_cond_init(&w->changed, NULL);
     for (int i = 0; i < SLOTS; i++) {
-        c->slots[i].buffer = kpti_heap_take(heap, buffer_bytes);
-        whole = whole && c->slots[i].buffer;
+        w->slots[i].buffer = kpti_heap_take(heap, buffer_bytes);
+        whole = whole && w->slots[i].buffer;
     }
-    if (whole && kpti_own_thread_start(&c->thread, run, c) == 0) return c;
-    free_courier(c);
+    if (whole && kpti_own_thread_start(&w->thread, run, w) == 0) return w;
+    free_writer(w);
     return NULL;
 }
 
-char *kpti_courier_swap(kpti_courier *c, char *buffer, size_t size)
+char *kpti_async_writer_swap(kpti_async_writer *w, char *buffer, size_t size)
 {
     char *empty;
     slot *next;
-    kpti_assert(buffer && size && size <= c->buffer_bytes);
-    (void)pthread_mutex_lock(&c->lock);
-    while (c->sent - c->carried == SLOTS)
-        (void)pthread_cond_wait(&c->changed, &c->lock);
-    next = &c->slots[c->sent % SLOTS];
+    kpti_assert(buffer && size && size <= w->buffer_bytes);
+    (void)pthread_mutex_lock(&w->lock);
+    while (w->sent - w->carried == SLOTS)
+        (void)pthread_cond_wait(&w->changed, &w->lock);
+    next = &w->slots[w->sent % SLOTS];
     empty = next->buffer;
     *next = (slot){buffer, size};
-    c->sent++;
-    kpti_assert(is_valid(c) && !c->ending && empty != buffer);
-    (void)pthread_cond_broadcast(&c->changed);
-    (void)pthread_mutex_unlock(&c->lock);
+    w->sent++;
+    kpti_assert(is_valid(w) && !w->ending && empty != buffer);
+    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
     return empty;
 }
 
-void kpti_courier_end(kpti_courier *c)
+void kpti_async_writer_end(kpti_async_writer *w)
 {
-    (void)pthread_mutex_lock(&c->lock);
-    c->ending = 1;
-    (void)pthread_cond_broadcast(&c->changed);
-    (void)pthread_mutex_unlock(&c->lock);
-    (void)pthread_join(c->thread, NULL);
-    free_courier(c);
+    (void)pthread_mutex_lock(&w->lock);
+    w->ending = 1;
+    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
+    (void)pthread_join(w->thread, NULL);
+    free_writer(w);
 }

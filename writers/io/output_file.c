@@ -12,11 +12,11 @@
 
 enum { BUFFER_BYTES = KPTI_OUT_PIECE_BYTES + KPTI_OUT_BUFFER_BYTES };
 
-/* Called after EINTR. Returns whether to stop with EINTR. With a courier it returns 0, since the callback must
- * not run on the courier's thread. */
+/* Called after EINTR. Returns whether to stop with EINTR. With a second thread it returns 0, since the callback must
+ * not run on the writer's thread. */
 static int is_interrupted(const kpti_out_file *out)
 {
-    return out->interrupted && !out->courier && out->interrupted(out->interrupted_ctx);
+    return out->interrupted && !out->async && out->interrupted(out->interrupted_ctx);
 }
 
 static int open_beside(kpti_out_file *out)
@@ -63,7 +63,7 @@ static void wait_for_reader(kpti_out_file *out)
     if (poll(&wanted, 1, -1) < 0 && errno == EINTR && is_interrupted(out)) fail(out, EINTR);
 }
 
-/* The compressor and the courier call it too. */
+/* The compressor and the second thread call it too. */
 static void write_all(void *file, const char *data, size_t size)
 {
     kpti_out_file *out = file;
@@ -118,7 +118,7 @@ int kpti_out_open(kpti_out_file *out, const char *path)
     out->is_unnamed = 0;
     out->temporary[0] = 0;
     out->gzip = NULL;
-    out->courier = NULL;
+    out->async = NULL;
     if (error) return error;
     if (out->wants_gzip) error = kpti_gzip_open(&out->gzip, write_all, out);
     if (error) return error;
@@ -132,7 +132,7 @@ int kpti_out_open(kpti_out_file *out, const char *path)
     return error;
 }
 
-/* A wait for a slow reader must notice signals. So only files have a courier, and not before their first piece
+/* A wait for a slow reader must notice signals. So only files have a second thread, and not before their first piece
  * is full. */
 void kpti_out_send(kpti_out_file *out)
 {
@@ -141,13 +141,13 @@ void kpti_out_send(kpti_out_file *out)
     size_t whole = out->used - rest;
     kpti_assert(out->used <= BUFFER_BYTES);
     if (!whole) return;
-    if (!out->courier && out->place.kind == KPTI_OUT_REPLACE)
-        out->courier = kpti_courier_start(&out->heap, BUFFER_BYTES, carry, out);
-    if (out->courier)
-        out->buffer = kpti_courier_swap(out->courier, full, whole);
+    if (!out->async && out->place.kind == KPTI_OUT_REPLACE)
+        out->async = kpti_async_writer_start(&out->heap, BUFFER_BYTES, carry, out);
+    if (out->async)
+        out->buffer = kpti_async_writer_swap(out->async, full, whole);
     else
         carry(out, full, whole);
-    /* A courier only reads FULL, and returns its buffers in turn. */
+    /* The second thread only reads FULL, and returns its buffers in turn. */
     memmove(out->buffer, full + whole, rest);
     out->used = rest;
 }
@@ -166,7 +166,7 @@ void kpti_out_put(kpti_out_file *out, const void *data, size_t size)
 
 size_t kpti_out_pass(kpti_out_file *out, const char *data, size_t size)
 {
-    if (out->gzip || out->used || out->courier)
+    if (out->gzip || out->used || out->async)
         kpti_out_put(out, data, size);
     else
         write_all(out, data, size -= size % KPTI_OUT_SMALL_PIECE_BYTES);
@@ -185,8 +185,8 @@ int kpti_out_close(kpti_out_file *out, int keep)
 {
     int closed;
     kpti_assert(out->buffer); /* open, and not closed yet */
-    if (out->courier) kpti_courier_end(out->courier);
-    out->courier = NULL;
+    if (out->async) kpti_async_writer_end(out->async);
+    out->async = NULL;
     if (keep) finish(out);
     if (keep && !out->error && !has_descriptor(out)) out->error = EBADF;
     if (keep && out->is_unnamed && !out->error)

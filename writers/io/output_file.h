@@ -36,11 +36,11 @@ typedef struct kpti_out_file {
     int wants_gzip;
     /* until close, if the system supports it: a killed process then leaves no partial file */
     int wants_no_name;
-    kpti_gzip *gzip;       /* NULL: not compressed */
-    kpti_courier *courier; /* NULL: no courier, or not yet */
+    kpti_gzip *gzip;          /* NULL: not compressed */
+    kpti_async_writer *async; /* NULL: no second thread, or not yet */
     int fd;
     kpti_file_id id; /* of the file that fd was opened for */
-    /* an errno, or 0; the courier writes it while there is one. Not _Atomic, which C++ does not have */
+    /* an errno, or 0; the second thread writes it while there is one. Not _Atomic, which C++ does not have */
     int error;
     uint64_t written; /* bytes that the system accepted */
     char *buffer;
@@ -63,7 +63,7 @@ void kpti_out_send(kpti_out_file *out);
 
 /* Writes some of SIZE bytes from the caller's memory, and returns how many. If they are not compressed, they
  * are written without a copy, on this thread, while they are still in the processor's cache. That takes less of
- * this thread's time than a copy and a courier, if little time is spent per byte. The caller passes the rest,
+ * this thread's time than a copy and a second thread, if little time is spent per byte. The caller passes the rest,
  * less than a small piece, with the next call or to kpti_out_put. */
 enum { KPTI_OUT_SMALL_PIECE_BYTES = 64 * 1024 };
 size_t kpti_out_pass(kpti_out_file *out, const char *data, size_t size);
