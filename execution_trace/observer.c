@@ -15,7 +15,7 @@
 
 typedef struct observer {
     kpti_recorder recorder;
-    kpti_et_follower *follower; /* the live writer of the current or the last file, or NULL */
+    kpti_et_live_writer *live_writer; /* the live writer of the current or the last file, or NULL */
     int is_open;
     char path[PATH_MAX];
 } observer;
@@ -66,11 +66,11 @@ static kpt_status report_lost(const observer *o, kpti_error *error)
 }
 
 /* Waits for the live writer of the last file. */
-static void await_follower(observer *o)
+static void await_live_writer(observer *o)
 {
-    kpti_et_follower *follower = o->follower;
-    o->follower = NULL; /* First, so that a fork in between does not find it */
-    if (follower) kpti_et_follower_join(follower);
+    kpti_et_live_writer *live_writer = o->live_writer;
+    o->live_writer = NULL; /* First, so that a fork in between does not find it */
+    if (live_writer) kpti_et_live_writer_join(live_writer);
 }
 
 /* Until the trace is complete, the file states that it is not, and names the journal that has the records. */
@@ -82,7 +82,7 @@ static kpt_status open_file(void *self, const char *path, kpti_error *error)
     kpt_status status;
     int number = ENAMETOOLONG;
     kpti_assert(!o->is_open);
-    await_follower(o);
+    await_live_writer(o);
     if (snprintf(o->path, sizeof o->path, "%s", path) < (int)sizeof o->path &&
         snprintf(journal, sizeof journal, "%s.journal", path) < (int)sizeof journal)
         number = kpti_recorder_open(&o->recorder, has_journal ? journal : NULL);
@@ -94,7 +94,7 @@ static kpt_status open_file(void *self, const char *path, kpti_error *error)
     if (!o->is_open)
         kpti_et_mappings_unmap(kpti_et_journal_close(&o->recorder.journal, 0));
     else if (has_journal && !o->recorder.journal.low_address_space)
-        o->follower = kpti_et_follower_start(&o->recorder, file_of(o));
+        o->live_writer = kpti_et_live_writer_start(&o->recorder, file_of(o));
     return status;
 }
 
@@ -125,11 +125,12 @@ static kpt_status close_file(void *self, kpti_error *error)
     kpti_assert(o->is_open && o->recorder.journal.head);
     kpti_recorder_detach(&o->recorder);
     o->recorder.journal.head->finish_ns = kpti_et_clock_ns(CLOCK_MONOTONIC);
-    status = o->follower && kpti_et_follower_finish(o->follower) ? KPT_OK : write_file(o, 1, error);
+    status = o->live_writer && kpti_et_live_writer_finish(o->live_writer) ? KPT_OK
+                                                                          : write_file(o, 1, error);
     is_lost = o->recorder.journal.is_lost;
     mappings = kpti_et_journal_close(&o->recorder.journal, status != KPT_OK);
-    if (o->follower)
-        kpti_et_follower_clear(o->follower, mappings);
+    if (o->live_writer)
+        kpti_et_live_writer_clear(o->live_writer, mappings);
     else
         kpti_et_mappings_unmap(mappings);
     o->is_open = 0;
@@ -167,8 +168,8 @@ static void forked(void *self)
 {
     observer *o = self;
     o->is_open = 0;
-    if (o->follower) kpti_et_follower_forked(o->follower);
-    o->follower = NULL;
+    if (o->live_writer) kpti_et_live_writer_forked(o->live_writer);
+    o->live_writer = NULL;
     kpti_recorder_forked(&o->recorder);
 }
 
@@ -181,7 +182,7 @@ static void destroy(void *self)
         kpti_recorder_stop(&o->recorder);
         (void)close_file(o, &unread);
     }
-    await_follower(o);
+    await_live_writer(o);
     if (o->recorder.flags & KPT_OBSERVER_STACKS) kpti_observer_stacks.end();
     kpti_recorder_free(&o->recorder);
     kpti_free(env, o, sizeof *o);

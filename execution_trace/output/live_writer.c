@@ -22,8 +22,8 @@ enum { AHEAD_BYTES = 2 << 20 };
 /* Other threads have priority. Close does the work that this thread does not finish. */
 enum { NICENESS = 10 };
 
-struct kpti_et_follower {
-    kpti_et_follower *next; /* in the list of followers that forks left behind */
+struct kpti_et_live_writer {
+    kpti_et_live_writer *next; /* in the list of live writers that forks left behind */
     kpti_recorder *recorder;
     kpti_trace_file file;
     pthread_t thread;
@@ -39,17 +39,17 @@ struct kpti_et_follower {
     uint64_t known; /* bytes of the journal that the writer has read */
 };
 
-static inline int is_ending(const kpti_et_follower *f)
+static inline int is_ending(const kpti_et_live_writer *live)
 {
-    return atomic_load_explicit(&f->is_ending, memory_order_relaxed);
+    return atomic_load_explicit(&live->is_ending, memory_order_relaxed);
 }
 
 /* --- the journal --------------------------------------------------------------------------------- */
 
 /* Prepares space for the next chunks of the recording threads. */
-static void reserve(kpti_et_follower *f)
+static void reserve(kpti_et_live_writer *live)
 {
-    kpti_recorder *r = f->recorder;
+    kpti_recorder *r = live->recorder;
     kpti_et_extent next;
     (void)pthread_mutex_lock(&r->lock);
     next = kpti_et_journal_next(&r->journal, AHEAD_BYTES);
@@ -62,9 +62,9 @@ static void reserve(kpti_et_follower *f)
 
 /* Returns the writer after it has read new chunks, and new records in known ones. Returns NULL if it
  * failed. */
-static kpti_et_writer *read_more(kpti_et_follower *f)
+static kpti_et_writer *read_more(kpti_et_live_writer *live)
 {
-    kpti_recorder *r = f->recorder;
+    kpti_recorder *r = live->recorder;
     kpti_error unread;
     kpt_status status;
     int is_all;
@@ -72,43 +72,44 @@ static kpti_et_writer *read_more(kpti_et_follower *f)
         const char *bytes;
         uint64_t size;
         (void)pthread_mutex_lock(&r->lock);
-        bytes = kpti_et_journal_at(&r->journal, f->known, &size);
-        is_all = f->known + size == r->journal.bytes;
+        bytes = kpti_et_journal_at(&r->journal, live->known, &size);
+        is_all = live->known + size == r->journal.bytes;
         (void)pthread_mutex_unlock(&r->lock);
-        if (f->writer)
-            status = kpti_et_reader_add(&f->writer->reader, bytes, size);
+        if (live->writer)
+            status = kpti_et_reader_add(&live->writer->reader, bytes, size);
         else
-            status = kpti_et_writer_open(&f->writer, &f->file, bytes, size, &unread);
-        f->known += size;
-        kpti_assert(f->is_following || is_ending(f)); /* else the other thread uses these fields */
+            status = kpti_et_writer_open(&live->writer, &live->file, bytes, size, &unread);
+        live->known += size;
+        kpti_assert(live->is_following ||
+                    is_ending(live)); /* else the other thread uses these fields */
     } while (status == KPT_OK && !is_all);
-    return status == KPT_OK ? f->writer : NULL;
+    return status == KPT_OK ? live->writer : NULL;
 }
 
 /* --- the thread ---------------------------------------------------------------------------------- */
 
-static void give_up(kpti_et_follower *f)
+static void give_up(kpti_et_live_writer *live)
 {
-    kpti_et_writer *writer = f->writer;
+    kpti_et_writer *writer = live->writer;
     kpti_error unread;
-    f->has_failed = 1;
-    f->writer = NULL; /* First, so that after a fork in between nothing is closed twice */
+    live->has_failed = 1;
+    live->writer = NULL; /* First, so that after a fork in between nothing is closed twice */
     if (writer) (void)kpti_et_writer_close(writer, 0, &unread);
 }
 
 /* Writes the records up to now. Returns 1 if there were any. */
-static int follow(kpti_et_follower *f)
+static int follow(kpti_et_live_writer *live)
 {
     const int64_t now = kpti_et_clock_ns(CLOCK_MONOTONIC);
-    const uint64_t known = f->known;
-    const uint64_t nodes = f->writer ? f->writer->tree.node_count : 0;
+    const uint64_t known = live->known;
+    const uint64_t nodes = live->writer ? live->writer->tree.node_count : 0;
     kpti_et_writer *writer;
-    reserve(f);
-    kpti_recorder_wait_quiescent(f->recorder);
-    writer = read_more(f);
-    if (writer && kpti_et_writer_take(writer, now - MARGIN_NS, &f->is_ending))
-        return f->known != known || writer->tree.node_count != nodes;
-    give_up(f);
+    reserve(live);
+    kpti_recorder_wait_quiescent(live->recorder);
+    writer = read_more(live);
+    if (writer && kpti_et_writer_take(writer, now - MARGIN_NS, &live->is_ending))
+        return live->known != known || writer->tree.node_count != nodes;
+    give_up(live);
     return 0;
 }
 
@@ -119,12 +120,12 @@ static struct timespec after_us(int us)
 }
 
 /* Waits, with the lock held, for a chunk, for the end, or for US microseconds. */
-static void wait_for_more(kpti_et_follower *f, int us)
+static void wait_for_more(kpti_et_live_writer *live, int us)
 {
-    kpti_recorder *r = f->recorder;
+    kpti_recorder *r = live->recorder;
     const struct timespec until = after_us(us);
     int error = 0;
-    while (!is_ending(f) && !error && !r->out_of_space && r->journal.bytes == f->known) {
+    while (!is_ending(live) && !error && !r->out_of_space && r->journal.bytes == live->known) {
         if (us > LAST_WAIT_US)
             (void)pthread_cond_wait(&r->grown, &r->lock);
         else
@@ -134,97 +135,97 @@ static void wait_for_more(kpti_et_follower *f, int us)
 
 static void *run(void *arg)
 {
-    kpti_et_follower *f = arg;
-    kpti_recorder *r = f->recorder;
+    kpti_et_live_writer *live = arg;
+    kpti_recorder *r = live->recorder;
     int us = FIRST_WAIT_US;
     int has_failed = 0;
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     (void)pthread_mutex_lock(&r->lock);
     while (!has_failed) {
         int out_of_space;
-        wait_for_more(f, us);
+        wait_for_more(live, us);
         out_of_space = r->out_of_space;
-        if (is_ending(f)) break;
-        f->is_following = 1;
+        if (is_ending(live)) break;
+        live->is_following = 1;
         (void)pthread_mutex_unlock(&r->lock);
         if (out_of_space)
-            give_up(f); /* the journal needs the disk space that the file would take */
+            give_up(live); /* the journal needs the disk space that the file would take */
         else
-            us = follow(f) ? FIRST_WAIT_US : us * 2;
-        has_failed = f->has_failed;
+            us = follow(live) ? FIRST_WAIT_US : us * 2;
+        has_failed = live->has_failed;
         (void)pthread_mutex_lock(&r->lock);
         if (has_failed) r->has_live_writer = 0;
-        f->is_following = 0;
+        live->is_following = 0;
         (void)pthread_cond_broadcast(&r->grown);
     }
-    f->has_left = !is_ending(f);
-    while (is_ending(f) && !f->is_closed)
+    live->has_left = !is_ending(live);
+    while (is_ending(live) && !live->is_closed)
         (void)pthread_cond_wait(&r->grown, &r->lock);
     (void)pthread_mutex_unlock(&r->lock);
-    if (!f->has_left) kpti_et_mappings_unmap(f->mappings);
+    if (!live->has_left) kpti_et_mappings_unmap(live->mappings);
     return NULL;
 }
 
-kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_file file)
+kpti_et_live_writer *kpti_et_live_writer_start(kpti_recorder *recorder, kpti_trace_file file)
 {
-    kpti_et_follower *f = kpti_heap_take(&file.heap, sizeof *f);
-    if (!f) return NULL;
+    kpti_et_live_writer *live = kpti_heap_take(&file.heap, sizeof *live);
+    if (!live) return NULL;
     file.is_growing = 1;
-    *f = (kpti_et_follower){.recorder = recorder, .file = file};
+    *live = (kpti_et_live_writer){.recorder = recorder, .file = file};
     recorder->has_live_writer = 1; /* before recording begins */
-    if (kpti_own_thread_start(&f->thread, run, f) == 0) return f;
+    if (kpti_own_thread_start(&live->thread, run, live) == 0) return live;
     recorder->has_live_writer = 0;
-    kpti_heap_give(&file.heap, f, sizeof *f);
+    kpti_heap_give(&file.heap, live, sizeof *live);
     return NULL;
 }
 
-int kpti_et_follower_finish(kpti_et_follower *f)
+int kpti_et_live_writer_finish(kpti_et_live_writer *live)
 {
-    kpti_recorder *r = f->recorder;
+    kpti_recorder *r = live->recorder;
     kpti_et_writer *writer;
     kpti_error unread;
     int is_done = 0;
     (void)pthread_mutex_lock(&r->lock);
-    kpti_assert(!is_ending(f) && !f->is_closed);
-    atomic_store_explicit(&f->is_ending, 1, memory_order_relaxed);
-    while (f->is_following) /* otherwise the thread sleeps, and may continue to */
+    kpti_assert(!is_ending(live) && !live->is_closed);
+    atomic_store_explicit(&live->is_ending, 1, memory_order_relaxed);
+    while (live->is_following) /* otherwise the thread sleeps, and may continue to */
         (void)pthread_cond_wait(&r->grown, &r->lock);
     (void)pthread_mutex_unlock(&r->lock);
-    writer = f->writer ? read_more(f) : NULL;
+    writer = live->writer ? read_more(live) : NULL;
     if (writer && kpti_et_writer_take(writer, INT64_MAX, NULL)) {
-        f->writer = NULL; /* as in give_up */
+        live->writer = NULL; /* as in give_up */
         is_done = kpti_et_writer_close(writer, 1, &unread) == KPT_OK;
     }
-    give_up(f);
+    give_up(live);
     return is_done;
 }
 
-void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_mapping *mappings)
+void kpti_et_live_writer_clear(kpti_et_live_writer *live, kpti_et_mapping *mappings)
 {
-    kpti_recorder *r = f->recorder;
+    kpti_recorder *r = live->recorder;
     int has_left;
     (void)pthread_mutex_lock(&r->lock);
-    kpti_assert(is_ending(f) && !f->is_closed && !f->is_following);
-    f->mappings = mappings;
-    f->is_closed = 1;
-    has_left = f->has_left;
+    kpti_assert(is_ending(live) && !live->is_closed && !live->is_following);
+    live->mappings = mappings;
+    live->is_closed = 1;
+    has_left = live->has_left;
     (void)pthread_cond_broadcast(&r->grown);
     (void)pthread_mutex_unlock(&r->lock);
     if (has_left) kpti_et_mappings_unmap(mappings);
 }
 
-void kpti_et_follower_join(kpti_et_follower *f)
+void kpti_et_live_writer_join(kpti_et_live_writer *live)
 {
-    const kpti_heap heap = f->file.heap;
-    kpti_assert(f->is_closed && !f->writer); /* after finish and clear */
-    (void)pthread_join(f->thread, NULL);
-    kpti_heap_give(&heap, f, sizeof *f);
+    const kpti_heap heap = live->file.heap;
+    kpti_assert(live->is_closed && !live->writer); /* after finish and clear */
+    (void)pthread_join(live->thread, NULL);
+    kpti_heap_give(&heap, live, sizeof *live);
 }
 
-void kpti_et_follower_forked(kpti_et_follower *f)
+void kpti_et_live_writer_forked(kpti_et_live_writer *live)
 {
-    static kpti_et_follower *left; /* keeps them reachable; their threads were using them */
-    f->next = left;
-    left = f;
-    if (f->writer) (void)kpti_descriptor_close(&f->writer->out.id, f->writer->out.fd);
+    static kpti_et_live_writer *left; /* keeps them reachable; their threads were using them */
+    live->next = left;
+    left = live;
+    if (live->writer) (void)kpti_descriptor_close(&live->writer->out.id, live->writer->out.fd);
 }

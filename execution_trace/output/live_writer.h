@@ -14,20 +14,20 @@
 #include "execution_trace/output/trace_file.h"
 #include "execution_trace/record/journal_recorder.h"
 
-typedef struct kpti_et_follower kpti_et_follower;
+typedef struct kpti_et_live_writer kpti_et_live_writer;
 
 /* Starts a live writer. RECORDER, whose journal was just opened, is borrowed until join, and the strings of
  * FILE until finish. Returns NULL if there is no memory or no thread. The caller calls finish, then clear,
  * then join. */
-kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_file file);
+kpti_et_live_writer *kpti_et_live_writer_start(kpti_recorder *recorder, kpti_trace_file file);
 /* Completes the file. Nothing is recorded any more, and the journal's head has its finish_ns. Returns 0 if
  * it failed; the caller then writes the file itself. */
-int kpti_et_follower_finish(kpti_et_follower *f);
+int kpti_et_live_writer_finish(kpti_et_live_writer *live);
 /* Unmaps WINDOWS soon, on its thread. The journal is closed. */
-void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_mapping *mappings);
-/* Waits until the mappings are unmapped, and frees F. */
-void kpti_et_follower_join(kpti_et_follower *f);
+void kpti_et_live_writer_clear(kpti_et_live_writer *live, kpti_et_mapping *mappings);
+/* Waits until the mappings are unmapped, and frees LIVE. */
+void kpti_et_live_writer_join(kpti_et_live_writer *live);
 /* Called in the child of a fork, which does not have the thread. The file belongs to the parent. */
-void kpti_et_follower_forked(kpti_et_follower *f);
+void kpti_et_live_writer_forked(kpti_et_live_writer *live);
 
 #endif

@@ -297,7 +297,7 @@ class OpenJournal : public Scratch
     enum { BYTES = 1 << 20 };
 };
 
-/* The follower reserves space with the descriptor that the journal had. */
+/* The live writer reserves space with the descriptor that the journal had. */
 TEST_F(OpenJournal, SpaceIsNotReservedInAnotherFile)
 {
     const kpti_et_extent next = kpti_et_journal_next(&journal, BYTES);
@@ -363,7 +363,7 @@ TEST_F(Descriptor, NoneIsAStandardOne)
     for (const char *name : {"t.json", "/dev/null"}) {
         begin(name);
         run_many();
-        usleep(10000); /* the follower has opened its file */
+        usleep(10000); /* the live writer has opened its file */
         look(" while it records; ");
         EXPECT_EQ(stop(), KPT_OK);
         EXPECT_EQ(close(), KPT_OK) << error;

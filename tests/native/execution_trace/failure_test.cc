@@ -112,7 +112,7 @@ TEST_F(Failure, AFileThatCantBeWrittenLeavesTheJournal)
 }
 
 /* The host's allocator, which fails at call number fails_at. It fails for all calls of the observer's own
- * threads, so these do nothing (follower_test.cc tests their failures). */
+ * threads, so these do nothing (live_writer_test.cc tests their failures). */
 thread_local bool is_caller = false;
 struct Allocator {
     uint64_t fails_at;

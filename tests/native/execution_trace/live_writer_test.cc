@@ -1,4 +1,4 @@
-/* follower_test.cc: the trace that is written during recording is equal to the trace that would be written
+/* live_writer_test.cc: the trace that is written during recording is equal to the trace that would be written
  * at the end. If the live writer fails, the trace is written at the end. */
 #include <signal.h>
 #include <sys/stat.h>
@@ -45,7 +45,7 @@ void deallocate(void *, void *memory, uint64_t size)
     free(memory);
 }
 
-class Follower : public Observing
+class LiveWriter : public Observing
 {
   protected:
     /* Threads of ours that there are. */
@@ -154,7 +154,7 @@ class Follower : public Observing
 
 /* Forks while it is at work. The two tests with many forks are the first of the program: a fork takes longer the more
  * memory a sanitizer has mapped, and threads record meanwhile. */
-TEST_F(Follower, ForksMayComeAtAnyTime)
+TEST_F(LiveWriter, ForksMayComeAtAnyTime)
 {
     begin();
     int forks = 0;
@@ -166,7 +166,7 @@ TEST_F(Follower, ForksMayComeAtAnyTime)
 }
 
 /* The same while one file is closed and the next one opened. */
-TEST_F(Follower, ForksMayComeWhileItEnds)
+TEST_F(LiveWriter, ForksMayComeWhileItEnds)
 {
     std::atomic<bool> is_over{false};
     make();
@@ -187,7 +187,7 @@ TEST_F(Follower, ForksMayComeWhileItEnds)
     expect_tree(read());
 }
 
-TEST_F(Follower, MakesWhatWouldBeMadeAtTheEnd)
+TEST_F(LiveWriter, MakesWhatWouldBeMadeAtTheEnd)
 {
     begin();
     record_until([this] { return made() > 500000; });
@@ -195,7 +195,7 @@ TEST_F(Follower, MakesWhatWouldBeMadeAtTheEnd)
     EXPECT_TRUE(have_ended());
 }
 
-TEST_F(Follower, GoesOnOverStops)
+TEST_F(LiveWriter, GoesOnOverStops)
 {
     begin();
     for (off_t bytes : {100000, 300000, 500000}) {
@@ -209,7 +209,7 @@ TEST_F(Follower, GoesOnOverStops)
 }
 
 /* A path that can't be replaced is written at the end. */
-TEST_F(Follower, IsThereWhileAFileIsOpen)
+TEST_F(LiveWriter, IsThereWhileAFileIsOpen)
 {
     make();
     for (const uint64_t rounds : {0U, 1U, 1000U}) {
@@ -234,7 +234,7 @@ TEST_F(Follower, IsThereWhileAFileIsOpen)
     EXPECT_EQ(files(), 1U);
 }
 
-TEST_F(Follower, WhereItHasNoMemoryTheFileIsMadeAtTheEnd)
+TEST_F(LiveWriter, WhereItHasNoMemoryTheFileIsMadeAtTheEnd)
 {
     others_left = 0;
     is_ours = true;
@@ -251,7 +251,7 @@ TEST_F(Follower, WhereItHasNoMemoryTheFileIsMadeAtTheEnd)
 }
 
 /* Any of its allocations may fail; of the many later ones some are tried. */
-TEST_F(Follower, AnyOfItsAllocationsMayBeTheLast)
+TEST_F(LiveWriter, AnyOfItsAllocationsMayBeTheLast)
 {
     int64_t count = 0;
     is_ours = true;
@@ -279,7 +279,7 @@ TEST_F(Follower, AnyOfItsAllocationsMayBeTheLast)
 
 /* The size of files is limited, as on a full disk: the live writer's file is removed, and no record is
  * lost. */
-TEST_F(Follower, WhereItHasNoRoomTheFileIsMadeAtTheEnd)
+TEST_F(LiveWriter, WhereItHasNoRoomTheFileIsMadeAtTheEnd)
 {
     begin();
     record_until([this] { return made() > 200000; });
@@ -291,7 +291,7 @@ TEST_F(Follower, WhereItHasNoRoomTheFileIsMadeAtTheEnd)
 }
 
 /* The address space is too short for the live writer: the recording threads get what is left. */
-TEST_F(Follower, WhereAddressesBecomeShortTheFileIsMadeAtTheEnd)
+TEST_F(LiveWriter, WhereAddressesBecomeShortTheFileIsMadeAtTheEnd)
 {
     const std::string text(4000, 'x');
     const uint64_t mapped = 64 << 20;
@@ -311,7 +311,7 @@ TEST_F(Follower, WhereAddressesBecomeShortTheFileIsMadeAtTheEnd)
 }
 
 /* The journal may need the space that the file would take. */
-TEST_F(Follower, BeforeTheDiskIsFullTheFileIsGivenUp)
+TEST_F(LiveWriter, BeforeTheDiskIsFullTheFileIsGivenUp)
 {
     begin();
     record_until([this] { return made() > 200000; });
@@ -323,7 +323,7 @@ TEST_F(Follower, BeforeTheDiskIsFullTheFileIsGivenUp)
 }
 
 /* The child does not have the thread; it records its own file, and the parent continues. */
-TEST_F(Follower, AForkLeavesItToTheParent)
+TEST_F(LiveWriter, AForkLeavesItToTheParent)
 {
     begin();
     record_until([this] { return made() > 200000; });
@@ -337,7 +337,7 @@ TEST_F(Follower, AForkLeavesItToTheParent)
     expect_same();
 }
 
-TEST_F(Follower, WhoIsKilledLeavesTheJournalOnly)
+TEST_F(LiveWriter, AKilledProcessLeavesTheJournalOnly)
 {
     const pid_t child = fork();
     if (child == 0) {
@@ -360,7 +360,7 @@ TEST_F(Follower, WhoIsKilledLeavesTheJournalOnly)
 }
 
 /* Recording threads find prepared space from the first operator on, and the disk usage stays at that. */
-TEST_F(Follower, MakesRoomForWhatComes)
+TEST_F(LiveWriter, MakesRoomForWhatComes)
 {
     const auto bytes = [this] { return fs::file_size(path("t.json.journal")); };
     make();
