@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-#include "hosts/torch/execution_trace/op_callbacks.h"
+#include "hosts/torch/execution_trace/record_function_callbacks.h"
 #include "hosts/torch/execution_trace/tensor_identity.h"
 
 namespace kpytrace

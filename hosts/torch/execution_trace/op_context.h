@@ -1,5 +1,5 @@
 // op_context.h: an operator between its begin and its end, and a thread's state for reporting operators. Inline, for
-// op_callbacks.cc only.
+// record_function_callbacks.cc only.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CONTEXT_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CONTEXT_H
 

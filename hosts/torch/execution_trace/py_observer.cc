@@ -3,7 +3,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include "hosts/torch/execution_trace/observer.h"
-#include "hosts/torch/execution_trace/op_callbacks.h"
+#include "hosts/torch/execution_trace/record_function_callbacks.h"
 #include "hosts/torch/execution_trace/tensor_identity.h"
 
 namespace kpytrace

@@ -1,7 +1,7 @@
 // op_fast_path.h: the way of most operators from torch's callbacks to the tracer: one tracer, which receives no inputs, and
 // an operator that the thread has called before. What it costs are the cache lines that it touches, since torch evicts
 // them between two operators: those of the values in op_hot.h, of the thread's OpCaller, and of the plugin. Inline, for
-// op_callbacks.cc.
+// record_function_callbacks.cc.
 #ifndef KPTI_HOSTS_TORCH_OPERATORS_OP_FAST_PATH_H
 #define KPTI_HOSTS_TORCH_OPERATORS_OP_FAST_PATH_H
 

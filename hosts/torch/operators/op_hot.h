@@ -32,7 +32,7 @@ struct OpTracer {
 };
 
 struct alignas(64) OpHot {
-    // The pair of callbacks in use (op_callbacks.cc). While one pair replaces another, both are registered.
+    // The pair of callbacks in use (record_function_callbacks.cc). While one pair replaces another, both are registered.
     std::atomic<OpDetail> detail{OpDetail::NONE};
     std::atomic<bool> needs_fence{true};  // of op_caller.h
     std::atomic<uint8_t> with_inputs{0};  // the slots whose tracers receive inputs, as bits

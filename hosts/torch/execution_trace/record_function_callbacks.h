@@ -1,8 +1,8 @@
-// op_callbacks.h: passes the operators that torch reports to the running observers, and to the tracers that record
+// record_function_callbacks.h: passes the operators that torch reports to the running observers, and to the tracers that record
 // operators (op_tracers.h). One pair of callbacks serves all of them. It is registered while at least one runs. It asks
 // torch for the inputs and outputs only if one of them needs these, since they cost more than the rest.
-#ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLBACKS_H
-#define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLBACKS_H
+#ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_RECORD_FUNCTION_CALLBACKS_H
+#define KPTI_HOSTS_TORCH_EXECUTION_TRACE_RECORD_FUNCTION_CALLBACKS_H
 
 #include "abi/kpt.h"
 #include "hosts/torch/execution_trace/plugin_observer.h"

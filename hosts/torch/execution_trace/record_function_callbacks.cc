@@ -1,4 +1,4 @@
-#include "hosts/torch/execution_trace/op_callbacks.h"
+#include "hosts/torch/execution_trace/record_function_callbacks.h"
 
 #include <ATen/record_function.h>
 #include <Python.h>
