@@ -4,14 +4,14 @@
 const MIN_FRAME = 0.5;
 
 class Flame {
-  /* SHOW: formats an amount. TOLD: called with the clicked node, or null. */
-  constructor(scroller, show, told) {
+  /* SHOW: formats an amount. NOTIFY: called with the clicked node, or null. */
+  constructor(scroller, show, notify) {
     this.scroller = scroller;
     this.size = scroller.firstElementChild;
     this.canvas = scroller.querySelector('canvas');
     this.boxes = new Boxes();
     this.show = show;
-    this.told = told;
+    this.notify = notify;
     this.is = null;
     scroller.addEventListener('scroll', () => this.change());
     this.canvas.addEventListener('click', (event) => this.click(event));
@@ -109,7 +109,7 @@ class Flame {
     const node = this.hit(event);
     if (node === undefined) return;
     this.zoom(node);
-    this.told(node || null);
+    this.notify(node || null);
   }
 
   point(event) {
