@@ -32,26 +32,27 @@ static PyObject *row_with_step(const kpti_operator_table *table, const kpti_oper
     return both;
 }
 
-static PyObject *rows_to_list(const kpti_operator_table *table, int with_steps)
+typedef struct shown {
+    const kpti_operator_table *operators;
+    const kpti_operator_row *rows;
+    int has_steps;
+} shown;
+
+static PyObject *make_row(const void *table, uint32_t index)
 {
-    uint32_t count;
-    const kpti_operator_row *rows = kpti_operator_table_rows(table, &count);
-    PyObject *list = PyList_New(0);
-    for (uint32_t i = 0; list && i < count; i++) {
-        PyObject *row = with_steps ? row_with_step(table, &rows[i]) : row_to_tuple(table, &rows[i]);
-        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
-    return list;
+    const shown *t = table;
+    return t->has_steps ? row_with_step(t->operators, &t->rows[index])
+                        : row_to_tuple(t->operators, &t->rows[index]);
 }
 
 const char kpti_operators_doc[] =
-    "operators(trace, by_function, progress[, steps]) -> rows (name, whether it is a range, "
+    "operators(trace, by_function, progress[, steps[, take]]) -> rows (name, whether it is a "
+    "range, "
     "caller, "
     "Python function, calls, own ns, total ns, longest ns, own and total GPU ns). The caller is 0: "
     "none, 1: the function, 2: autograd, for an operator that the function called, 3: autograd, "
     "for an operator that is not known. With STEPS, as for profile, rows are also by thread and "
-    "step, and end with the shortest ns, the thread and the step's number";
+    "step, and end with the shortest ns, the thread and the step's number. TAKE as for profile";
 
 PyObject *kpti_operators_call(PyObject *module, PyObject *args)
 {
@@ -60,6 +61,7 @@ PyObject *kpti_operators_call(PyObject *module, PyObject *args)
     kpti_session_watch watch;
     PyObject *capsule;
     PyObject *progress;
+    PyObject *take = Py_None;
     PyObject *list = NULL;
     kpti_session *session;
     kpti_operator_table *table;
@@ -70,7 +72,8 @@ PyObject *kpti_operators_call(PyObject *module, PyObject *args)
     Py_ssize_t steps_size = 0;
     int by_function;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OpO|y#", &capsule, &by_function, &progress, &steps, &steps_size))
+    if (!PyArg_ParseTuple(args, "OpO|z#O", &capsule, &by_function, &progress, &steps, &steps_size,
+                          &take))
         return NULL;
     session = kpti_session_of(capsule);
     if (!session) return NULL;
@@ -85,10 +88,13 @@ PyObject *kpti_operators_call(PyObject *module, PyObject *args)
     call.released = PyEval_SaveThread();
     status = kpti_session_operators(session, &watch, table, &error);
     PyEval_RestoreThread(call.released);
-    if (status == KPT_OK && !call.raised)
-        list = rows_to_list(table, steps != NULL);
-    else
+    if (status == KPT_OK && !call.raised) {
+        uint32_t count;
+        const shown all = {table, kpti_operator_table_rows(table, &count), steps != NULL};
+        list = kpti_rows_to_lists(&all, count, make_row, take);
+    } else {
         (void)kpti_raise(&error, NULL);
+    }
     kpti_operator_table_free(table);
     return list;
 }

@@ -30,24 +30,25 @@ static PyObject *row_with_step(const kpti_profile *profile, const kpti_profile_r
     return both;
 }
 
-static PyObject *rows_to_list(kpti_profile *profile, int sort, unsigned max, int with_steps)
+typedef struct shown {
+    const kpti_profile *profile;
+    const kpti_profile_row *rows;
+    int has_steps;
+} shown;
+
+static PyObject *make_row(const void *table, uint32_t index)
 {
-    uint32_t count;
-    const kpti_profile_row *rows = kpti_profile_rows(profile, (kpti_profile_sort)sort, &count);
-    PyObject *list = PyList_New(0);
-    for (uint32_t i = 0; list && i < count && i < max; i++) {
-        PyObject *row =
-            with_steps ? row_with_step(profile, &rows[i]) : row_to_tuple(profile, &rows[i]);
-        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
-    return list;
+    const shown *t = table;
+    return t->has_steps ? row_with_step(t->profile, &t->rows[index])
+                        : row_to_tuple(t->profile, &t->rows[index]);
 }
 
 const char kpti_profile_doc[] =
-    "profile(trace, sort, most, by_thread, progress[, steps]) -> rows by function; with STEPS, "
+    "profile(trace, sort, most, by_thread, progress[, steps[, take]]) -> rows by function; with "
+    "STEPS, "
     "sorted pairs of int64 times, by function and step: the last items of a row are the "
-    "step's number, from 1, or 0 outside of steps, and whether it is an operator";
+    "step's number, from 1, or 0 outside of steps, and whether it is an operator. TAKE is called "
+    "with lists of rows, which are not returned then";
 
 PyObject *kpti_profile_call(PyObject *module, PyObject *args)
 {
@@ -56,6 +57,7 @@ PyObject *kpti_profile_call(PyObject *module, PyObject *args)
     kpti_session_watch watch;
     PyObject *capsule;
     PyObject *progress;
+    PyObject *take = Py_None;
     PyObject *list = NULL;
     kpti_session *session;
     kpti_profile *made;
@@ -67,8 +69,8 @@ PyObject *kpti_profile_call(PyObject *module, PyObject *args)
     int sort;
     int by_thread;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OiIpO|y#", &capsule, &sort, &max, &by_thread, &progress, &steps,
-                          &steps_size))
+    if (!PyArg_ParseTuple(args, "OiIpO|z#O", &capsule, &sort, &max, &by_thread, &progress, &steps,
+                          &steps_size, &take))
         return NULL;
     session = kpti_session_of(capsule);
     if (!session) return NULL;
@@ -86,10 +88,14 @@ PyObject *kpti_profile_call(PyObject *module, PyObject *args)
     call.released = PyEval_SaveThread();
     status = kpti_session_profile(session, &watch, made, &error);
     PyEval_RestoreThread(call.released);
-    if (status == KPT_OK && !call.raised)
-        list = rows_to_list(made, sort, max, steps != NULL);
-    else
+    if (status == KPT_OK && !call.raised) {
+        uint32_t count;
+        const shown table = {made, kpti_profile_rows(made, (kpti_profile_sort)sort, &count),
+                             steps != NULL};
+        list = kpti_rows_to_lists(&table, count < max ? count : max, make_row, take);
+    } else {
         (void)kpti_raise(&error, NULL);
+    }
     kpti_profile_free(made);
     return list;
 }

@@ -68,17 +68,30 @@ def measure(standalone: Any, plugin: object) -> Optional[tuple[float, float]]:
         os.close(file)
 
 
-def _is_of_c(row: Any) -> bool:
-    return not row[2] and not row[3]  # no file and no line
+class Totals:
+    """Adds up rows of a profile, one for each function and thread."""
+
+    def __init__(self) -> None:
+        self.threads: dict[bytes, list[int]] = {}  # calls and time, by name
+        self.functions: set[bytes] = set()
+        self.python_calls = self.c_calls = 0
+
+    def take(self, rows: list[Any]) -> None:
+        for name, _, file, first_line, thread, calls, own_ns, *_ in rows:
+            self.functions.add(name)
+            entry = self.threads.setdefault(thread, [0, 0])
+            entry[0] += calls
+            entry[1] += own_ns
+            if file or first_line:
+                self.python_calls += calls
+            else:
+                self.c_calls += calls
 
 
-def line(rows: list[Any], per_call: tuple[float, float], info: dict[str, str]) -> str:
-    """Returns the line of `kpytrace info` for the profile's ROWS, one for each function and thread. INFO is the
-    description of the process in the file."""
-    python = sum(row[5] for row in rows if not _is_of_c(row))
-    c = sum(row[5] for row in rows if _is_of_c(row))
-    spent = sum(row[6] for row in rows)
-    cost = int(python * per_call[0] + c * per_call[1])
+def line(totals: Totals, per_call: tuple[float, float], info: dict[str, str]) -> str:
+    """Returns the line of `kpytrace info`. INFO is the description of the process in the file."""
+    spent = sum(own_ns for _, own_ns in totals.threads.values())
+    cost = int(totals.python_calls * per_call[0] + totals.c_calls * per_call[1])
     share = f", {min(cost / spent, 1):.0%} of the time in the trace" if spent else ""
     here = {"python": f"{sys.implementation.name} {sys.version.split()[0]}", "host": os.uname().nodename[:64]}
     other = [key for key in here if info.get(key, here[key]) != here[key]]

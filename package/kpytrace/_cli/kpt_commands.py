@@ -48,21 +48,17 @@ Describes a .kpt file: the program, threads, calls, dropped events, and the cost
     options, (path,) = parsed
     file = KptFile(path, options)
     bar = file.bar("reading")
-    rows = file.standalone.profile(file.handle, SORTS["calls"], 2**32 - 1, True, bar)
+    totals = cost.Totals()
+    file.standalone.profile(file.handle, SORTS["calls"], 2**32 - 1, True, bar, None, totals.take)
     if bar:
         bar.close()
-    threads: dict[str, list[int]] = {}
-    for row in rows:
-        entry = threads.setdefault(row[4].decode("utf-8", "replace"), [0, 0])
-        entry[0] += row[5]
-        entry[1] += row[6]
-    calls = sum(entry[0] for entry in threads.values())
+    calls = totals.python_calls + totals.c_calls
     stats = file.stats
     lines = [("file", f"{path}, {os.path.getsize(path):,} bytes, {file.state}")]
     lines += [(key, file.info[key]) for key in ("command", "python", "process", "name", "rank", "local_rank", "world_size",
                                                 "host", "parent") if key in file.info]
     lines += [("recorded by", f"kpytrace {file.info.get('version', '?')}"),
-              ("calls", f"{calls:,} of {len({row[0] for row in rows}):,} functions"),
+              ("calls", f"{calls:,} of {len(totals.functions):,} functions"),
               ("events", f"{stats['events']:,}"), ("dropped", f"{stats['events_dropped']:,}"),
               ("repaired", f"{stats['events_repaired']:,}")]
     if stats["functions_disabled"]:
@@ -71,15 +67,15 @@ Describes a .kpt file: the program, threads, calls, dropped events, and the cost
         lines.append(("not reached", f"{stats['threads_unreached']:,} threads"))
     per_call = cost.measure(file.standalone, file.plugin) if calls else None
     if per_call:
-        lines.append(("tracing cost", cost.line(rows, per_call, file.info)))
+        lines.append(("tracing cost", cost.line(totals, per_call, file.info)))
     if "dump" in file.info:
         lines.append(("dump", file.info["dump"]))
     lines += _gpu_lines(file)
     for name, value in lines:
         print(f"{name + ':':<14}{shown(value)}")
     print("threads:")
-    for name, (count, own) in sorted(threads.items(), key=lambda item: -item[1][0]):
-        print(f"  {count:>14,} calls {amount(own):>12}  {shown(name) or '(no name)'}")
+    for name, (count, own) in sorted(totals.threads.items(), key=lambda item: -item[1][0]):
+        print(f"  {count:>14,} calls {amount(own):>12}  {shown(name.decode('utf-8', 'replace')) or '(no name)'}")
     return 0
 
 

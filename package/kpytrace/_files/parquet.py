@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _ROWS = 1 << 20  # rows of calls that are buffered before they are written
+_ROWS_OF_GROUP = 1 << 17  # other rows
 _KINDS = ("function", "operator", "annotation")  # by the number in columns() and profile()
 _BY_FUNCTION, _BY_AUTOGRAD = 1, 2  # callers of operators(); a larger number: autograd, for one that is not known
 
@@ -110,39 +111,43 @@ def _texts(rows: list[Any]) -> list[Any]:
 
 
 def _sums(arrow: Any, schema: Any, file: File, handle: object, steps: Steps, put: Callable[[Any], None]) -> None:
-    """Writes a row for each step, thread and function."""
-    rows = _texts(native.standalone.profile(handle, 0, 2**32 - 1, True, None, steps.packed))
-    if not rows:
-        return
-    shown, functions, files, lines, threads, calls, own, total, least, most, numbers, kinds = zip(*rows)
-    table = _Table(arrow, schema, file, len(rows))
-    table.put_steps(steps, arrow.array(numbers, type=arrow.int32()))
-    table.put("function", [function or name for function, name in zip(functions, shown)])
-    table.put("kind", [_KINDS[kind] for kind in kinds])
-    for name, column in (("file", files), ("line", lines), ("thread", threads), ("calls", calls), ("own_ns", own),
-                         ("total_ns", total), ("min_ns", least), ("max_ns", most)):
-        table.put(name, column)
-    put(table.made())
+    """Writes a row for each step, thread and function, some at a time."""
+
+    def take(rows: list[Any]) -> None:
+        shown, functions, files, lines, threads, calls, own, total, least, most, numbers, kinds = zip(*_texts(rows))
+        table = _Table(arrow, schema, file, len(rows))
+        table.put_steps(steps, arrow.array(numbers, type=arrow.int32()))
+        table.put("function", [function or name for function, name in zip(functions, shown)])
+        table.put("kind", [_KINDS[kind] for kind in kinds])
+        for name, column in (("file", files), ("line", lines), ("thread", threads), ("calls", calls), ("own_ns", own),
+                             ("total_ns", total), ("min_ns", least), ("max_ns", most)):
+            table.put(name, column)
+        put(table.made())
+
+    native.standalone.profile(handle, 0, 2**32 - 1, True, None, steps.packed, take)
 
 
 def _operator_sums(by_caller: bool, arrow: Any, schema: Any, file: File, handle: object, steps: Steps,
                    put: Callable[[Any], None]) -> None:
-    """Writes a row for each step, thread and operator, and its caller if `by_caller` is set."""
-    rows = _texts(native.standalone.operators(handle, by_caller, None, steps.packed))
-    if not rows:
-        return
-    names, ranges, callers, functions, calls, own, total, most, gpu_own, gpu_total, least, threads, numbers = zip(*rows)
-    table = _Table(arrow, schema, file, len(rows))
-    table.put_steps(steps, arrow.array(numbers, type=arrow.int32()))
-    table.put("kind", ["annotation" if is_range else "operator" for is_range in ranges])
-    if by_caller:
-        table.put("caller", [function if caller in (_BY_FUNCTION, _BY_AUTOGRAD) else None
-                             for caller, function in zip(callers, functions)])
-        table.put("is_backward", [caller >= _BY_AUTOGRAD for caller in callers])
-    for name, column in (("name", names), ("thread", threads), ("calls", calls), ("own_ns", own), ("total_ns", total),
-                         ("min_ns", least), ("max_ns", most), ("gpu_own_ns", gpu_own), ("gpu_total_ns", gpu_total)):
-        table.put(name, column)
-    put(table.made())
+    """Writes a row for each step, thread and operator, and its caller if `by_caller` is set, some at a time."""
+
+    def take(rows: list[Any]) -> None:
+        names, ranges, callers, functions, calls, own, total, most, gpu_own, gpu_total, least, threads, numbers = zip(
+            *_texts(rows))
+        table = _Table(arrow, schema, file, len(rows))
+        table.put_steps(steps, arrow.array(numbers, type=arrow.int32()))
+        table.put("kind", ["annotation" if is_range else "operator" for is_range in ranges])
+        if by_caller:
+            table.put("caller", [function if caller in (_BY_FUNCTION, _BY_AUTOGRAD) else None
+                                 for caller, function in zip(callers, functions)])
+            table.put("is_backward", [caller >= _BY_AUTOGRAD for caller in callers])
+        for name, column in (("name", names), ("thread", threads), ("calls", calls), ("own_ns", own),
+                             ("total_ns", total), ("min_ns", least), ("max_ns", most), ("gpu_own_ns", gpu_own),
+                             ("gpu_total_ns", gpu_total)):
+            table.put(name, column)
+        put(table.made())
+
+    native.standalone.operators(handle, by_caller, None, steps.packed, take)
 
 
 class _Calls:
@@ -198,18 +203,27 @@ _WRITERS = {What.FUNCTIONS: _sums, What.CALLS: _each_call, What.OPERATORS: parti
             What.OPERATORS_AND_CALLERS: partial(_operator_sums, True)}
 
 
-def _write(parquet: Any, schema: Any, path: str, fill: Callable[[Callable[[Any], None]], None]) -> int:
-    """Writes a file that appears when it is complete, with a row group for each table that `fill` passes to put().
-    Returns the number of rows."""
+def _write(arrow: Any, parquet: Any, schema: Any, path: str, fill: Callable[[Callable[[Any], None]], None]) -> int:
+    """Writes a file that appears when it is complete, with the tables that `fill` passes to put(). Small ones share a
+    row group. Returns the number of rows."""
     count = 0
+    waiting: list[Any] = []
+
+    def flush() -> None:
+        if waiting:
+            writer.write_table(arrow.concat_tables(waiting))
+        waiting.clear()
 
     def put(table: Any) -> None:
         nonlocal count
-        writer.write_table(table)
+        waiting.append(table)
         count += table.num_rows
+        if sum(one.num_rows for one in waiting) >= _ROWS_OF_GROUP:
+            flush()
 
     with whole(path) as name, parquet.ParquetWriter(name, schema) as writer:
         fill(put)
+        flush()
     return count
 
 
@@ -247,4 +261,4 @@ def write(files: Sequence[File], output: str, step: Optional[str], what: What = 
             _WRITERS[what](arrow, schema, file, handle, Steps(file, handle, step), put)
             standalone.close(handle)
 
-    return sum(_write(parquet, schema, path, partial(fill, some)) for path, some in outputs.items())
+    return sum(_write(arrow, parquet, schema, path, partial(fill, some)) for path, some in outputs.items())

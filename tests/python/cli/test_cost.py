@@ -45,7 +45,9 @@ class Cost(Case):
         self.assertIn(f"tracing cost: about {amount(1000 * python + 10 * c)}", out.getvalue())
         self.assertIn("(1.000 µs for a call of a Python function and 10 ns for one in C, as measured here)",
                       out.getvalue())
-        said = cost.line(rows, per_call, {"python": "cpython 3.9.1", "host": "elsewhere"})
+        totals = cost.Totals()
+        totals.take(rows)
+        said = cost.line(totals, per_call, {"python": "cpython 3.9.1", "host": "elsewhere"})
         self.assertIn("as measured here, with another python and host than it was recorded with", said)
 
 

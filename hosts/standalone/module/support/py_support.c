@@ -82,6 +82,34 @@ kpti_session_watch kpti_watch_of(kpti_long_call *call)
 
 /* --- results ---------------------------------------------------------------------------------- */
 
+static PyObject *rows_to_list(const void *table, uint32_t begin, uint32_t end, kpti_row_fn make)
+{
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = begin; list && i < end; i++) {
+        PyObject *row = make(table, i);
+        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+PyObject *kpti_rows_to_lists(const void *table, uint32_t count, kpti_row_fn make, PyObject *take)
+{
+    enum { ROWS_AT_ONCE = 1 << 14 };
+    if (take == Py_None) return rows_to_list(table, 0, count, make);
+    for (uint32_t begin = 0, end; begin < count; begin = end) {
+        PyObject *list;
+        PyObject *answer;
+        end = count - begin > ROWS_AT_ONCE ? begin + ROWS_AT_ONCE : count;
+        list = rows_to_list(table, begin, end, make);
+        answer = list ? PyObject_CallFunctionObjArgs(take, list, NULL) : NULL;
+        Py_XDECREF(list);
+        if (!answer) return NULL;
+        Py_DECREF(answer);
+    }
+    return Py_NewRef(Py_None);
+}
+
 PyObject *kpti_count_to_dict(const kpti_session_count *count)
 {
     return Py_BuildValue("{s:K,s:K,s:K,s:K}", "calls", (unsigned long long)count->calls, "names",

@@ -26,6 +26,13 @@ typedef struct kpti_long_call {
 /* Returns the callbacks for the session's functions while the GIL is released in CALL. */
 kpti_session_watch kpti_watch_of(kpti_long_call *call);
 
+/* Makes the row INDEX of a table, or returns NULL with an exception. */
+typedef PyObject *(*kpti_row_fn)(const void *table, uint32_t index);
+
+/* Returns the first COUNT rows of TABLE as a list. If TAKE is a function and not None, calls it with lists of
+ * at most 16,384 rows, so that not all of them are in memory, and returns None. */
+PyObject *kpti_rows_to_lists(const void *table, uint32_t count, kpti_row_fn make, PyObject *take);
+
 /* Converts COUNT to a dictionary. */
 PyObject *kpti_count_to_dict(const kpti_session_count *count);
 
