@@ -5,68 +5,26 @@ figures as JSON to stdout.
 usage: PYTHONPATH=BUILD_DIR/package tracks.py KIND stream|ring COUNT OUTPUT
        PYTHONPATH=BUILD_DIR/package tracks.py make COUNT OUTPUT
 
-The second makes a stream with COUNT greenlets, one after the other. The first runs COUNT of KIND, each with two calls, five times over. The first two rounds are not counted: the memory has its size
-then. Bytes are private memory of the process. The time of a flush is processor time of an otherwise idle program, the best
-of three half seconds. KPT_GREENLETS is the folder of greenlet, if the Python has none.
+The second makes a stream with COUNT greenlets, one after the other. The first runs COUNT of KIND, each with two calls,
+five times over. The first two rounds are not counted: the memory has its size then. Bytes are private memory of the
+process. The time of a flush is processor time of an otherwise idle program, the best of three half seconds. KPT_GREENLETS is the folder of greenlet, if the Python has none.
 """
-import asyncio
-import gc
 import json
-import os
+import pathlib
 import sys
-import threading
 import time
 
 import kpytrace
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/fixtures"))
+from short_tracks import greenlets, own_bytes, tasks, threads  # noqa: E402
+
 ROUNDS, IGNORED, FLUSHES = 5, 2, 50
-
-
-def leaf():
-    pass
-
-
-def work():
-    leaf()
-
-
-def threads(count):
-    for _ in range(count // 8):
-        some = [threading.Thread(target=work) for _ in range(8)]
-        for one in some:
-            one.start()
-        for one in some:
-            one.join()
-
-
-def greenlets(count):
-    if os.environ.get("KPT_GREENLETS"):
-        sys.path.append(os.environ["KPT_GREENLETS"])
-    import greenlet
-    for _ in range(count):
-        greenlet.greenlet(work).switch()
-
-
-def tasks(count):
-    async def one():
-        work()
-
-    async def main():
-        for _ in range(count // 100):
-            await asyncio.gather(*[one() for _ in range(100)])
-
-    asyncio.run(main())
 
 
 def counters(count):
     for i in range(count):
         kpytrace.counter("i", i)
-
-
-def own_bytes():
-    gc.collect()
-    with open("/proc/self/smaps_rollup") as lines:
-        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_Dirty"))
 
 
 def flush_ms():

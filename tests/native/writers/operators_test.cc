@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/fixtures/batches/batches.h"
-#include "tests/fixtures/mock_host/mock_host.h"
+#include "tests/fixtures/failing_heap.h"
 
 namespace
 {
@@ -245,22 +245,14 @@ TEST_F(Operators, EveryAllocationMayFail)
         if (a.name % 4 == 3) a.value1 = tape::host_number(0);
     }
     parcel delivered = t.delivery(KPT_ORDER_TIME);
-    kpt_status status = KPT_E_MEMORY;
-    uint32_t nth = 1;
-    for (; status != KPT_OK; nth++) {
-        auto host = std::make_unique<mock_host>();
-        mock_host_init(host.get(), "test");
-        host->fail_alloc_at = nth;
-        heap = {host.get(), host->table.alloc, host->table.dealloc};
+    const uint64_t failures = fail_each_allocation([&](const kpti_heap &failing) {
         kpti_operator_table *made = nullptr;
-        status = kpti_operator_table_open(&heap, KPTI_OPERATORS_BY_FUNCTION, &made);
+        kpt_status status = kpti_operator_table_open(&failing, KPTI_OPERATORS_BY_FUNCTION, &made);
         if (status == KPT_OK) status = kpti_operator_table_batch(made, delivered.batch());
-        EXPECT_TRUE(status == KPT_OK || status == KPT_E_MEMORY) << status;
         kpti_operator_table_free(made);
-        EXPECT_EQ(host->live_blocks, 0u);
-        EXPECT_EQ(host->bad_frees, 0u);
-    }
-    EXPECT_GT(nth, 8u);
+        return status;
+    });
+    EXPECT_GE(failures, 7U);
 }
 
 } // namespace

@@ -1,11 +1,10 @@
 /* processes_test.cc: several processes in one file, one after the other: each is the same as alone, and no
  * data of one appears in another. */
-#include <memory>
 #include <set>
 
 #include "tests/fixtures/batches/gpu_events.h"
 #include "tests/fixtures/batches/writing.h"
-#include "tests/fixtures/mock_host/mock_host.h"
+#include "tests/fixtures/failing_heap.h"
 #include "writers/perfetto/perfetto_wire.h"
 
 namespace
@@ -329,14 +328,10 @@ TEST_F(Processes, NoMemoryAtAnyPointIsToldAndLosesNothing)
     is_rich = has_operators = true;
     for (const kpti_format *format : {&kpti_format_chrome, &kpti_format_perfetto}) {
         for (uint64_t nth = 1;; nth++) {
-            auto host = std::make_unique<mock_host>();
-            mock_host_init(host.get(), "test");
-            host->fail_alloc_at = nth;
-            options.heap = {host.get(), host->table.alloc, host->table.dealloc};
+            const FailingHeap failing(nth);
+            options.heap = failing.heap();
             (void)write_parts(*format, 3);
-            EXPECT_EQ(host->live_blocks, 0u) << nth;
-            EXPECT_EQ(host->bad_frees, 0u) << nth;
-            if (host->alloc_calls < nth) break;
+            if (!failing.has_failed()) break;
         }
         EXPECT_EQ(last, KPT_OK);
     }

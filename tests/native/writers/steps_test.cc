@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/fixtures/batches/batches.h"
+#include "tests/fixtures/failing_heap.h"
 #include "tests/fixtures/mock_host/mock_host.h"
 
 namespace
@@ -280,25 +281,17 @@ TEST_F(Steps, EveryAllocationMayFail)
         span("step", 100 * i + 60, 100 * i + 70);
     }
     parcel delivered = t.delivery(KPT_ORDER_TIME);
-    kpt_status status = KPT_E_MEMORY;
-    uint32_t nth = 1;
-    for (; status != KPT_OK; nth++) {
-        auto host = std::make_unique<mock_host>();
-        mock_host_init(host.get(), "test");
-        host->fail_alloc_at = nth;
-        heap = {host.get(), host->table.alloc, host->table.dealloc};
+    const uint64_t failures = fail_each_allocation([&](const kpti_heap &failing) {
         kpti_step_finder finder;
         uint32_t count;
-        kpti_step_finder_init(&finder, &heap, &notes);
-        status = kpti_step_finder_batch(&finder, delivered.batch());
-        EXPECT_TRUE(status == KPT_OK || status == KPT_E_MEMORY) << status;
+        kpti_step_finder_init(&finder, &failing, &notes);
+        const kpt_status status = kpti_step_finder_batch(&finder, delivered.batch());
         (void)kpti_step_finder_steps(&finder, &count);
         EXPECT_TRUE(status != KPT_OK || count == 200u) << count;
         kpti_step_finder_free(&finder);
-        EXPECT_EQ(host->live_blocks, 0u);
-        EXPECT_EQ(host->bad_frees, 0u);
-    }
-    EXPECT_GT(nth, 20u);
+        return status;
+    });
+    EXPECT_GE(failures, 19U);
 }
 
 /* Memory grows with the steps, and not with what is between them. */

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <memory>
 
 #include "tests/fixtures/batches/batches.h"
-#include "tests/fixtures/mock_host/mock_host.h"
+#include "tests/fixtures/failing_heap.h"
 
 namespace
 {
@@ -140,13 +139,8 @@ TEST_F(TaskProfile, NoMemoryIsTheStatus)
         const uint32_t task = note(KPTI_NOTE_TASK);
         resume(task, 100 * i, 100 * i + 50);
     }
-    int failures = 0;
-    for (uint64_t nth = 1;; nth++) {
-        auto host = std::make_unique<mock_host>();
-        mock_host_init(host.get(), "test");
-        host->fail_alloc_at = nth;
-        heap = {host.get(), host->table.alloc, host->table.dealloc};
-        kpt_status status = kpti_task_profile_open(&heap, &profile);
+    const uint64_t failures = fail_each_allocation([&](const kpti_heap &failing) {
+        kpt_status status = kpti_task_profile_open(&failing, &profile);
         if (status == KPT_OK) {
             kpti_task_profile_notes(profile, &notes);
             status = take();
@@ -156,13 +150,9 @@ TEST_F(TaskProfile, NoMemoryIsTheStatus)
         }
         kpti_task_profile_free(profile);
         profile = nullptr;
-        EXPECT_EQ(host->live_blocks, 0u);
-        EXPECT_EQ(host->bad_frees, 0u);
-        if (status == KPT_OK) break;
-        EXPECT_EQ(status, KPT_E_MEMORY);
-        failures++;
-    }
-    EXPECT_GE(failures, 4);
+        return status;
+    });
+    EXPECT_GE(failures, 4U);
 }
 
 } // namespace

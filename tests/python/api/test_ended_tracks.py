@@ -11,13 +11,10 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-if os.environ.get("KPT_GREENLETS"):
-    sys.path.append(os.environ["KPT_GREENLETS"])
-try:
-    import greenlet
-except ImportError:
-    greenlet = None
+FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
+sys.path.insert(0, str(FIXTURES))
 
+from short_tracks import HAS_GREENLET
 from support import BACKEND, Case, FREE_THREADED, run_python
 
 import kpytrace
@@ -25,49 +22,18 @@ import kpytrace
 # Runs work() in KIND, so many times that the memory has its size, then COUNT times. Prints how many bytes were added, and
 # the processor time of the idle program while it flushes 50 times, before all of them and after.
 PROGRAM = """
-import asyncio, gc, os, sys, threading, time
+import sys, time
 import kpytrace
 
-KIND, COUNT, OUTPUT, RING = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-if os.environ.get("KPT_GREENLETS"):
-    sys.path.append(os.environ["KPT_GREENLETS"])
-
-def leaf():
-    pass
-
-def work():
-    leaf()
-
-def threads(count):
-    for _ in range(count // 8):
-        some = [threading.Thread(target=work) for _ in range(8)]
-        for one in some:
-            one.start()
-        for one in some:
-            one.join()
-
-def greenlets(count):
-    import greenlet
-    for _ in range(count):
-        greenlet.greenlet(work).switch()
-
-def tasks(count):
-    async def one():
-        work()
-    async def main():
-        for _ in range(count // 100):
-            await asyncio.gather(*[one() for _ in range(100)])
-    asyncio.run(main())
-
-def own_bytes():
-    gc.collect()
-    with open("/proc/self/smaps_rollup") as lines:
-        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_Dirty"))
+KIND, COUNT, OUTPUT, RING, FIXTURES = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
+sys.path.insert(0, FIXTURES)
+import short_tracks
+from short_tracks import own_bytes
 
 # In parts, so that a flush is not far behind on a busy machine: until then events take memory.
 def run(count, part=1_000):
     for _ in range(count // part):
-        globals()[KIND](part)
+        getattr(short_tracks, KIND)(part)
         time.sleep(0.02)
 
 def idle_seconds():
@@ -102,7 +68,7 @@ class EndedTracks(Case):
         program = self.folder / "program.py"
         program.write_text(textwrap.dedent(PROGRAM))
         output = self.folder / ("trace.json" if ring else "trace.kpt")
-        reply = run_python(str(program), kind, str(count), str(output), ring)
+        reply = run_python(str(program), kind, str(count), str(output), ring, str(FIXTURES))
         self.assertEqual(reply.returncode, 0, reply.stderr)
         added, before, after = map(float, reply.stdout.split())
         self.assertLess(added, EACH_BYTES * count + NOISE_BYTES, f"{kind} {ring}")
@@ -118,12 +84,12 @@ class EndedTracks(Case):
         self.grow("threads", 8_000, "256kB")
 
     @keeps_freed
-    @unittest.skipIf(greenlet is None or FREE_THREADED, "no greenlets")
+    @unittest.skipIf(not HAS_GREENLET or FREE_THREADED, "no greenlets")
     def test_greenlets_of_a_stream(self):
         self.grow("greenlets", 40_000)
 
     @keeps_freed
-    @unittest.skipIf(greenlet is None or FREE_THREADED, "no greenlets")
+    @unittest.skipIf(not HAS_GREENLET or FREE_THREADED, "no greenlets")
     def test_greenlets_of_a_ring(self):
         self.grow("greenlets", 20_000, "256kB")
 

@@ -17,32 +17,15 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
 from support import Case, run_python
+from work import WORK, work
 
 import kpytrace
 from kpytrace import _standalone
 from kpytrace._api import native
 
-WORK = """
-import sys
-def leaf(n):
-    return n + 1
-def work(n):
-    for i in range(n):
-        leaf(i)
-"""
-
 
 def kpytrace_command(*words, **options):
     return run_python("-m", "kpytrace", *map(str, words), **options)
-
-
-def leaf(n):
-    return n + 1
-
-
-def work(n):
-    for i in range(n):
-        leaf(i)
 
 
 class Files(Case):

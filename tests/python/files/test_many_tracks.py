@@ -5,17 +5,12 @@ import os
 import pathlib
 import subprocess
 import sys
-import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-if os.environ.get("KPT_GREENLETS"):
-    sys.path.append(os.environ["KPT_GREENLETS"])
-try:
-    import greenlet
-except ImportError:
-    greenlet = None
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "fixtures"))
 
+from short_tracks import HAS_GREENLET, greenlets, threads
 from support import BACKEND, Case, FREE_THREADED
 
 import kpytrace
@@ -33,18 +28,11 @@ with open("/proc/self/status") as lines:  # ru_maxrss would be that of this prog
 """
 
 KEEPS_FREED = "ASAN_OPTIONS" in os.environ  # AddressSanitizer does
-TRACKS = 20_000 if greenlet and not FREE_THREADED and not KEEPS_FREED else 3_000
+TRACKS = 20_000 if HAS_GREENLET and not FREE_THREADED and not KEEPS_FREED else 3_000
+make_tracks = greenlets if TRACKS == 20_000 else threads
 PYTHON_BYTES = 48 << 20  # the process alone, and the part of the file that is resident
 # A cursor for each track at once took 28 kB of each.
 EACH_BYTES = 1500 if TRACKS == 20_000 else 6000
-
-
-def leaf():
-    return len("")
-
-
-def work():
-    leaf()
 
 
 @unittest.skipUnless(BACKEND.exists(), f"there is no {BACKEND.name}")
@@ -52,13 +40,7 @@ class ManyTracks(Case):
     def record(self):
         path = self.folder / "many.kpt"
         with kpytrace.trace(path):
-            for _ in range(TRACKS):
-                if TRACKS == 20_000:
-                    greenlet.greenlet(work).switch()
-                else:
-                    thread = threading.Thread(target=work)
-                    thread.start()
-                    thread.join()
+            make_tracks(TRACKS)
         return path
 
     def run_command(self, *words):
