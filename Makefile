@@ -62,7 +62,7 @@ ALONE = mkdir -p build && flock build/.fetch-$(1)
 
 # Environments with stock torch, for the tests of the torch host. Each takes a minute or two, once.
 # If one cannot be made, CMake leaves out its tests and reports that.
-TORCH_TAGS := 3.11 3.12 $(if $(KPYTRACE_TEST_LONG),3.13)
+TORCH_TAGS := 3.12 $(if $(KPYTRACE_TEST_LONG),3.11 3.13)
 TORCH_ENVIRONMENTS := $(TORCH_TAGS:%=build/torch/%/.complete)
 
 .PHONY: torch

@@ -210,7 +210,7 @@ class Trouble(unittest.TestCase):
         """Whatever raises, each operator has its end, and they nest."""
         for name, options in ("out.kpt", ()), ("ring.kpt", ("--ring", "100MB")):
             with self.subTest(name):
-                path, reply, began = self.run_program(RAISES, name, *options, KPYTRACE_TEST_LONG="1")  # all of torch
+                path, reply, began = self.run_program(RAISES, name, *options)
                 self.assertIn("['ValueError', 'KeyError', 'OSError', 'IndexError', 'RuntimeError', 'RuntimeError', "
                               "'_LinAlgError']", reply.stdout)
                 self.assertEqual(self.calls(path), began)
@@ -251,7 +251,7 @@ class Trouble(unittest.TestCase):
         """What the compiler does, and what it has made."""
         for backend in ("eager", "aot_eager", "inductor") if LONG else ("eager",):
             with self.subTest(backend):
-                path, _, began = self.run_program(COMPILED, f"{backend}.kpt", BACKEND=backend, KPYTRACE_TEST_LONG="1")
+                path, _, began = self.run_program(COMPILED, f"{backend}.kpt", BACKEND=backend)
                 self.assertGreater(began["aten::sin"] + began["AotAutogradBackward"], 2)
                 self.assertEqual(self.calls(path), began)
 

@@ -209,8 +209,7 @@ class Weather(unittest.TestCase):
         return support.program(code, "native", forked=True).value
 
     def test_workers_of_a_loader(self):
-        # With all of torch: a worker needs what a light import leaves out.
-        reply = support.program(LOADER, "native", forked=True, KPYTRACE_TEST_LONG="1")
+        reply = support.program(LOADER, "native", forked=True)
         rows, workers, was_killed, *counts = reply.value
         self.assertEqual(sorted(rows), sorted([index, 1, 1, 0] for index in (*range(8), *range(8))))
         self.assertEqual(workers, 4)

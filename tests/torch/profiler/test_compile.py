@@ -19,8 +19,6 @@ from torch.profiler import ProfilerActivity, profile
 
 SIDES = ("without", "memory", "profiler", "observer")
 LONG = bool(os.environ.get("KPYTRACE_TEST_LONG"))
-# inductor runs a compiler, which takes seconds each time. The graphs that it is given are those of the other backends.
-SIDES_WITH_INDUCTOR = SIDES if LONG else ("without", "profiler")
 
 
 class Layer(torch.nn.Module):
@@ -147,8 +145,8 @@ def main(output, side, *backends):
                 continue
             ways = [(early, fullgraph) for early in (False, True) for fullgraph in (False, True)
                     if not (fullgraph and name == "breaks")]
-            if backend == "inductor" and not LONG:
-                ways = [(False, True)]
+            if name not in ("module", "breaks") and not LONG:
+                ways = [(False, True), (True, False)]
             for early, fullgraph in ways:
                 out[f"{name} {backend} {early=} {fullgraph=}"] = compiled(make, side, backend, early, fullgraph)
     with open(output, "w") as file:
@@ -160,8 +158,12 @@ class Compile(unittest.TestCase):
 
     def found(self, side, folder, *backends):
         output = os.path.join(folder, "out.json")
-        reply = support.python(os.path.abspath(__file__), output, side, *backends, timeout=600,
-                               TORCHINDUCTOR_CACHE_DIR=folder, TORCHINDUCTOR_FX_GRAPH_CACHE="0")
+        if LONG:
+            reply = support.python(os.path.abspath(__file__), output, side, *backends, timeout=600,
+                                   TORCHINDUCTOR_CACHE_DIR=folder, TORCHINDUCTOR_FX_GRAPH_CACHE="0")
+        else:
+            reply = support.attempt(f"import test_compile\ntest_compile.main({output!r}, {side!r}, *{backends!r})",
+                                    forked=True, KPYTRACE_TEST_LONG="1")
         self.assertEqual(reply.returncode, 0, reply.stderr[-4000:])
         with open(output) as file:
             return json.load(file)
@@ -174,24 +176,21 @@ class Compile(unittest.TestCase):
             self.assertEqual({len(result["graphs"]) for name, result in without.items() if "breaks" in name},
                              {2})
             for side in SIDES[1:]:
-                used = [backend for backend in backends if backend != "inductor" or side in SIDES_WITH_INDUCTOR]
-                with_it = self.found(side, folder, *used)
+                with_it = self.found(side, folder, *backends)
                 for name, result in without.items():
-                    if name.split(" early=")[0].endswith(tuple(used)):
-                        with self.subTest(side=side, program=name):
-                            self.assertEqual(with_it[name], result)
+                    with self.subTest(side=side, program=name):
+                        self.assertEqual(with_it[name], result)
 
     def test_each_backend(self):
-        """In quick runs in one process a side, as importing torch's compiler takes longest, and without aot_eager,
-        which is a part of inductor. inductor compiles one program, with nothing and with the profiler; in long runs
-        more, with all."""
+        """aot_eager and inductor take the graphs that eager does, and are tried in long runs only."""
+        self.compare(*(["eager", "aot_eager"] if LONG else ["eager"]))
+
+    @unittest.skipUnless(LONG, "it compiles for a minute; only in long runs (KPYTRACE_TEST_LONG=1)")
+    def test_inductor(self):
         compiler = shutil.which(os.environ.get("CXX", "g++"))
-        with_compiler = compiler and not subprocess.run([compiler, "--version"], capture_output=True).returncode
-        if LONG or not with_compiler:
-            self.compare("eager", "aot_eager")
-        if not with_compiler:
+        if not compiler or subprocess.run([compiler, "--version"], capture_output=True).returncode:
             self.skipTest("inductor wants a compiler")
-        self.compare(*(["inductor"] if LONG else ["eager", "inductor"]))
+        self.compare("inductor")
 
     def test_what_compiled_code_allocates_is_of_the_module_around_it(self):
         reply = support.program("""
@@ -207,7 +206,7 @@ class Compile(unittest.TestCase):
                     modules = [row[0] for row in kpytrace.torch.memory_by_module(file.name)]
             import json
             print(json.dumps(sorted(modules)))
-            """, KPYTRACE_TEST_LONG="1")  # with all of torch's compiler
+            """)
         self.assertEqual(reply.value, ["Sequential.0", "Sequential.1._orig_mod"])
 
 

@@ -35,6 +35,8 @@ def main():
     runpy.run_path(os.path.join(os.path.dirname(here), "light", "sitecustomize.py"))
     import torch  # noqa: F401
     import torch._inductor.config  # noqa: F401  -- light's in most cases
+    if os.environ.get("KPYTRACE_TEST_LONG"):
+        import torch._dynamo  # noqa: F401
 
     gc.freeze()
     request, files = next_program(connection)
