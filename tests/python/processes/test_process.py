@@ -38,15 +38,15 @@ class Process(Case):
             "kpytrace._api.functions", "kpytrace._api.native",
             "kpytrace._api.registry", "kpytrace._api.summary", "kpytrace._api.trace"})
 
-    def test_the_import_takes_less_than_5_ms(self):
-        # The best of several: the machine may be busy. The first may have to compile the files.
+    @unittest.skipIf("LD_PRELOAD" in os.environ, "a sanitizer is slow")
+    def test_the_import_takes_less_than_half_of_that_of_logging(self):
+        """Which takes 11 ms where kpytrace takes 3. The best of several: the machine may be busy, and the first may have
+        to compile the files."""
         cache = {"PYTHONPYCACHEPREFIX": str(self.folder / "cache"), "PYTHONDONTWRITEBYTECODE": ""}
-        program = "import time; t = time.perf_counter(); import kpytrace; " \
-                  "print(time.perf_counter() - t)"
-        replies = [run_python("-c", program, env=cache) for _ in range(10)]
-        if "LD_PRELOAD" in os.environ:
-            self.skipTest("a sanitizer is slow")
-        self.assertLess(min(float(reply.stdout) for reply in replies), 0.005)
+        program = "import time; t = time.thread_time(); import {}; print(time.thread_time() - t)"
+        own, theirs = (min(float(run_python("-c", program.format(module), env=cache).stdout) for _ in range(10))
+                       for module in ("kpytrace", "logging"))
+        self.assertLess(own, theirs / 2)
 
     def test_a_trace_that_runs_at_exit_and_can_not_be_written(self):
         reply = run_python("-c", "import os, sys, kpytrace\n"

@@ -164,6 +164,8 @@ ENDS = {
 }
 
 END = START + """
+import gc
+gc.unfreeze()  # Python ends as without support/light
 prof = profile(**ALL)
 
 def generator():
