@@ -109,7 +109,7 @@ class Analysis(unittest.TestCase):
             self.assertEqual(self.stack(path, ": leaf")[:3], ["leaf", "span", "work"])
 
     def test_call_stacks(self):
-        for mode in ("fast", "full"):
+        for mode in ("fast", "full", "native"):
             with self.subTest(mode=mode), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "trace.json.gz")
                 support.program(EXPORT.format(path=path), mode)

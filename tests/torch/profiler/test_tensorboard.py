@@ -15,7 +15,7 @@ import fetched
 import support
 
 CYCLES = str(pathlib.Path(__file__).with_name("cycles.py"))
-KINDS = ("stock", "all", "full", "fast")
+KINDS = ("stock", "all", "full", "fast", "native")
 NEEDS = ("torch-tb-profiler==0.4.3", "tensorboard", "setuptools")
 
 # Each cycle as the views have it. Loading takes processes, which import this.
