@@ -126,22 +126,26 @@ PyObject *forget_tensor(PyObject *, PyObject *tensor)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(trace_operators_doc,
-             "trace_operators(ops, tracer, inputs): from now on the tracer records operators, "
-             "with their inputs if INPUTS");
+PyDoc_STRVAR(
+    trace_operators_doc,
+    "trace_operators(ops, tracer, inputs, mark) -> bool: from now on the tracer records "
+    "operators, with their inputs if INPUTS, in threads that have the MARK of "
+    "view_thread(), or in all if that is 0. leave_operators() comes before leave_thread()");
 PyObject *trace_operators(PyObject *, PyObject *args)
 {
     unsigned long long ops;
     unsigned long long self;
     kpt_tracer tracer;
     int inputs;
+    unsigned long long mark;
     bool began;
-    if (!PyArg_ParseTuple(args, "KKp", &ops, &self, &inputs)) return nullptr;
+    if (!PyArg_ParseTuple(args, "KKpK", &ops, &self, &inputs, &mark)) return nullptr;
+    const auto *profiled = reinterpret_cast<const ThreadState *>(static_cast<uintptr_t>(mark));
     KPT_INIT(&tracer);
     tracer.ops = reinterpret_cast<const kpt_tracer_ops *>(static_cast<uintptr_t>(ops));
     tracer.self = self;
     Py_BEGIN_ALLOW_THREADS // a thread inside a callback may wait for the GIL
-        began = begin_tracing_ops(tracer, inputs != 0);
+        began = begin_tracing_ops(tracer, inputs != 0, profiled);
     Py_END_ALLOW_THREADS return PyBool_FromLong(began);
 }
 

@@ -349,11 +349,11 @@ void end_observing(const PluginObserver &observer)
     update_callbacks_locked();
 }
 
-bool begin_tracing_ops(const kpt_tracer &tracer, bool with_inputs)
+bool begin_tracing_ops(const kpt_tracer &tracer, bool with_inputs, const ThreadState *mark)
 {
     prepare_callbacks();
     std::lock_guard<std::mutex> guard(active_lock);
-    if (!add_op_tracer(tracer, with_inputs)) return false;
+    if (!add_op_tracer(tracer, with_inputs, mark)) return false;
     update_callbacks_locked();
     return true;
 }

@@ -10,14 +10,17 @@
 namespace kpytrace
 {
 
+class ThreadState;
+
 // From now on OBSERVER receives operators. Returns false if there are as many observers as possible.
 bool begin_observing(const PluginObserver &observer);
 
 // OBSERVER receives no more operators, except those in flight.
 void end_observing(const PluginObserver &observer);
 
-// The same for a tracer. When end_tracing_ops returns, no thread is inside a call for TRACER.
-bool begin_tracing_ops(const kpt_tracer &tracer, bool with_inputs);
+// The same for a tracer, which receives operators of the threads that have MARK, or of all if that is null. When
+// end_tracing_ops returns, no thread is inside a call for TRACER.
+bool begin_tracing_ops(const kpt_tracer &tracer, bool with_inputs, const ThreadState *mark);
 void end_tracing_ops(kpt_handle tracer);
 
 } // namespace kpytrace

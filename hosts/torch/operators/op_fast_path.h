@@ -25,12 +25,13 @@ inline bool trace_begin_fast(OpCaller &caller, const at::RecordFunction &functio
     uint32_t number = caller.numbered(name).number_of(name, number_check(function));
     if (!tracer || op_hot.tracers_end.load(std::memory_order_relaxed) != 1) [[unlikely]]
         return false;
+    out = {tracer, 0};
+    if (!receives_here(slot)) return true;
     if (!number) [[unlikely]] {
         number = number_of_node(slot, tracer, function);
         if (!number) return false;
     }
     const kpt_operator op = operator_of(function, number);
-    out = {tracer, 0};
     (void)slot.begin(tracer, &op, &out.token);
     return true;
 }

@@ -6,9 +6,16 @@
 
 #include "abi/kpt.h"
 #include "hosts/torch/operators/op_hot.h"
+#include "hosts/torch/session/thread_state.h"
 
 namespace kpytrace
 {
+
+// Returns whether the tracer in SLOT receives operators of the calling thread.
+inline bool receives_here(const OpTracer &slot)
+{
+    return !slot.mark || ThreadState::is_here(slot.mark);
+}
 
 // Returns what verifies that a number is still FUNCTION's.
 inline uint32_t number_check(const at::RecordFunction &function)

@@ -12,6 +12,8 @@
 namespace kpytrace
 {
 
+class ThreadState;
+
 enum { MAX_OP_TRACERS = 4 };
 
 // What a pair of callbacks asks torch for.
@@ -29,6 +31,7 @@ struct OpTracer {
     decltype(kpt_tracer_ops::begin_operator) begin = nullptr;
     decltype(kpt_tracer_ops::end_operator) end = nullptr;
     decltype(kpt_tracer_ops::name_operator) name = nullptr;
+    const ThreadState *mark = nullptr; // of the threads whose operators it receives; null: of all
 };
 
 struct alignas(64) OpHot {

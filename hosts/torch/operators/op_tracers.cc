@@ -126,7 +126,7 @@ class UsedInputs
 
 } // namespace
 
-bool add_op_tracer(const kpt_tracer &tracer, bool wants_inputs)
+bool add_op_tracer(const kpt_tracer &tracer, bool wants_inputs, const ThreadState *mark)
 {
     if (!KPT_HAS(tracer.ops, kpt_tracer_ops, end_operator)) return false;
     OpCaller::prepare();
@@ -137,6 +137,7 @@ bool add_op_tracer(const kpt_tracer &tracer, bool wants_inputs)
         slot.begin = tracer.ops->begin_operator;
         slot.end = tracer.ops->end_operator;
         slot.name = tracer.ops->name_operator;
+        slot.mark = mark;
         if (wants_inputs) op_hot.with_inputs |= static_cast<uint8_t>(1U << i);
         slot.tracer = tracer.self;
         op_hot.tracers_end = std::max(op_hot.tracers_end.load(), i + 1);
@@ -192,7 +193,7 @@ void trace_begin(const at::RecordFunction &function, TracedOp &out, bool has_inp
         const OpTracer &slot = op_hot.tracers[i];
         const kpt_handle tracer = slot.tracer.load(std::memory_order_acquire);
         uint64_t token = 0;
-        if (!tracer) continue;
+        if (!tracer || !receives_here(slot)) continue;
         if (!op.name && !op.text.size) name_op(function, slot, tracer, check, known, op);
         op.inputs = op_hot.with_inputs.load(std::memory_order_relaxed) >> i & 1 ? inputs.bytes()
                                                                                 : kpt_str{};

@@ -23,9 +23,9 @@ struct TracedOp {
     std::array<One, MAX_OP_TRACERS> tokens; // the first COUNT are valid
 };
 
-// From now on TRACER receives operators, with their inputs if WANTS_INPUTS. Returns false if it can't, or if there are as
-// many tracers as possible.
-bool add_op_tracer(const kpt_tracer &tracer, bool wants_inputs);
+// From now on TRACER receives operators, with their inputs if WANTS_INPUTS, of the threads that have MARK, which outlives
+// this, or of all if that is null. Returns false if it can't, or if there are as many tracers as possible.
+bool add_op_tracer(const kpt_tracer &tracer, bool wants_inputs, const ThreadState *mark);
 // TRACER receives no more operators, and no thread is inside a call for it.
 void remove_op_tracer(kpt_handle tracer);
 bool has_op_tracers();

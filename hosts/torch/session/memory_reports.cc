@@ -101,7 +101,8 @@ MemoryReports::MemoryReports(bool memory, bool inputs)
     std::shared_ptr<MemoryState> receiving =
         memory ? std::make_shared<MemoryState>(inputs) : nullptr;
     state_ = memory ? receiving : std::make_shared<ThreadState>(false, inputs);
-    if (ThreadState::push(state_)) memory_ = std::move(receiving);
+    is_marked_ = ThreadState::push(state_);
+    if (is_marked_) memory_ = std::move(receiving);
 }
 
 void MemoryReports::mark_again()

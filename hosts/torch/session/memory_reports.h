@@ -30,6 +30,13 @@ class MemoryReports
         return memory_ != nullptr;
     }
 
+    // The mark of the threads that the session profiles, or null if the slot of the thread that made this was another
+    // profiler's, so that there is none. Valid until end().
+    const ThreadState *mark() const
+    {
+        return is_marked_ ? state_.get() : nullptr;
+    }
+
     // Marks the calling thread again, from which ThreadState::free_thread() has removed the mark.
     void mark_again();
 
@@ -51,6 +58,7 @@ class MemoryReports
   private:
     std::shared_ptr<ThreadState> state_; // in the slot
     std::shared_ptr<MemoryState> memory_;
+    bool is_marked_ = false;
     std::vector<kpti_torch_memory> reports_;
     uint64_t lost_ = 0;
 };

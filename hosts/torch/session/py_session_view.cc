@@ -106,10 +106,10 @@ const Owner *owner_of(PyObject *host)
 
 PyDoc_STRVAR(
     view_thread_doc,
-    "view_thread(host, memory, inputs) -> bool: marks the calling thread as profiled from now on, "
-    "so "
-    "that torch's C++ code has ranges there, with INPUTS. With MEMORY, returns whether the session "
-    "receives torch's reports of memory");
+    "view_thread(host, memory, inputs) -> (bool, mark): marks the calling thread as profiled from "
+    "now on, so that torch's C++ code has ranges there, with INPUTS. With MEMORY, returns whether "
+    "the session receives torch's reports of memory. The mark is for trace_operators(), until "
+    "leave_thread(), and 0 if the thread has none");
 PyObject *view_thread(PyObject *, PyObject *args)
 {
     PyObject *host;
@@ -119,7 +119,9 @@ PyObject *view_thread(PyObject *, PyObject *args)
     const Owner *owner = owner_of(host);
     if (!owner) return nullptr;
     (*owner)->memory.emplace(memory != 0, inputs != 0);
-    return PyBool_FromLong((*owner)->memory->is_receiving());
+    const auto mark = reinterpret_cast<uintptr_t>((*owner)->memory->mark());
+    return Py_BuildValue("NK", PyBool_FromLong((*owner)->memory->is_receiving()),
+                         static_cast<unsigned long long>(mark));
 }
 
 PyDoc_STRVAR(mark_again_doc, "mark_again(host): after a profile of torch's own in the session");

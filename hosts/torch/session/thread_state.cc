@@ -63,6 +63,15 @@ void ThreadState::close()
     if (is_open_.exchange(false)) closed_states++;
 }
 
+bool ThreadState::is_below_last(const ThreadState *state)
+{
+    const ThreadState *last = state_of_thread();
+    if (!last) return true;
+    while (last && last != state)
+        last = last->outer_.get();
+    return last;
+}
+
 bool ThreadState::push(const std::shared_ptr<ThreadState> &state)
 {
     (void)free_thread(false);

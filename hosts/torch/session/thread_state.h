@@ -6,6 +6,7 @@
 #ifndef KPTI_HOSTS_TORCH_SESSION_THREAD_STATE_H
 #define KPTI_HOSTS_TORCH_SESSION_THREAD_STATE_H
 
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/profiler/orchestration/observer.h>
 
 #include <atomic>
@@ -52,6 +53,14 @@ class ThreadState : public torch::profiler::impl::ProfilerStateBase,
     bool is_running() const;
     void close();
 
+    // Returns whether the calling thread is one that STATE's profile began on, or works for one: whether its slot has
+    // STATE. A profiler of torch's own in the slot hides the states below it, and the answer is then true.
+    static bool is_here(const ThreadState *state)
+    {
+        const auto *last = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
+        return last == state || (last && is_below_last(state));
+    }
+
     // Pushes STATE onto the slot of the calling thread, and returns true. Returns false if the slot has another profiler.
     // Called once for each STATE, unless free_thread() has removed it.
     static bool push(const std::shared_ptr<ThreadState> &state);
@@ -62,6 +71,8 @@ class ThreadState : public torch::profiler::impl::ProfilerStateBase,
     static bool free_thread(bool marks);
 
   private:
+    static bool is_below_last(const ThreadState *state);
+
     const bool wants_memory_;
     std::atomic<bool> is_open_{true};
     const uint32_t forks_;

@@ -80,7 +80,7 @@ class Operators:
             # Before the call, since a signal handler may raise after it. To leave a tracer that the shim does not know
             # does nothing.
             self._shim, self._tracer = shim, tracer
-            if not shim.trace_operators(functions, tracer, self._shapes):
+            if not shim.trace_operators(functions, tracer, self._shapes, 0):
                 self._tracer = 0
                 self._fail("too many traces record torch's operators at once")
 

@@ -68,23 +68,6 @@ print(json.dumps([recorded.is_native(own), recorded.is_native(inner), recorded.i
                   kpytrace.torch.installed()]))
 """
 
-OWN_FILES = START + """
-import gzip, kpytrace.torch, tempfile, unittest.mock
-with kpytrace.torch.profile(activities=CPU, with_stack=True) as prof:
-    marker()
-with tempfile.TemporaryDirectory() as folder:
-    heads = {}
-    for suffix in ("kpt", "pftrace", "html", "collapsed", "speedscope.json"):
-        prof.export_chrome_trace(os.path.join(folder, "x." + suffix))
-        with open(os.path.join(folder, "x." + suffix), "rb") as file:
-            heads[suffix] = b"ones" in file.read()
-    with unittest.mock.patch("gzip.open", side_effect=AssertionError("torch compresses")):
-        prof.export_chrome_trace(os.path.join(folder, "x.json.gz"))
-    with gzip.open(os.path.join(folder, "x.json.gz")) as file:
-        heads["json.gz"] = any(event["name"] == "aten::ones" for event in json.load(file)["traceEvents"])
-print(json.dumps(heads))
-"""
-
 NESTED = START + """
 with profile(activities=CPU, with_stack=True) as outer:
     marker()
@@ -331,15 +314,11 @@ class Native(unittest.TestCase):
     def test_our_own_class(self):
         self.assertEqual(self.value(OWN_CLASS, None), [True, False, False, 3, 1, None])
 
-    def test_files_of_our_own_class(self):
-        self.assertEqual(self.value(OWN_FILES, None), {"kpt": True, "pftrace": True, "html": False, "collapsed": True,
-                                                       "speedscope.json": True, "json.gz": True})
-
     def test_nested(self):
         self.assertEqual(self.value(NESTED), [3, 1, 1])
 
     def test_stopped_in_another_thread(self):
-        self.assertEqual(self.value(OTHER_THREAD), [2, 1, False])
+        self.assertEqual(self.value(OTHER_THREAD), [1, 1, False])
 
     def test_stopped_twice(self):
         self.assertEqual(self.value(STOPPED_TWICE), [True, 1])

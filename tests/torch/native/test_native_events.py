@@ -29,6 +29,8 @@ if os.environ.get("KPT_STAND_IN_CUPTI"):
     launch = played.launcher(os.environ["KPT_STAND_IN_CUPTI"], os.environ["KPT_STAND_IN_CUDA"], "played_kernel", 7)
 VERBOSE = torch._C._profiler._ExperimentalConfig(verbose=True)
 FULL = dict(with_stack=True, record_shapes=True, with_flops=True, experimental_config=VERBOSE)
+ALL_THREADS = dict(FULL, experimental_config=torch._C._profiler._ExperimentalConfig(
+    verbose=True, profile_all_threads=True))
 MODEL = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3, padding=1), torch.nn.ReLU(), torch.nn.Flatten(),
                             torch.nn.Linear(48, 4))
 OPTIMIZER = torch.optim.SGD(MODEL.parameters(), lr=0.1)
@@ -62,7 +64,7 @@ def in_thread(loss):
         loss.backward()
 
 
-def work(with_thread=True):
+def work():
     with record_function("forward"):
         out = MODEL(torch.ones(1, 2, 4, 4)).sum()
     torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5)) * 2
@@ -75,19 +77,18 @@ def work(with_thread=True):
         fails()
     except RuntimeError:
         pass
-    if with_thread:
-        thread = threading.Thread(target=in_thread, args=(MODEL(torch.ones(1, 2, 4, 4)).sum(),))
-        thread.start()
-        thread.join()
+    thread = threading.Thread(target=in_thread, args=(MODEL(torch.ones(1, 2, 4, 4)).sum(),))
+    thread.start()
+    thread.join()
     OPTIMIZER.step()
     OPTIMIZER.zero_grad()
 
 
-def run(with_thread=True, **options):
+def run(**options):
     with profile(activities=[ProfilerActivity.CPU], **options) as prof:
-        work(with_thread)
+        work()
         prof.step()
-        work(with_thread)
+        work()
     return prof
 
 
@@ -106,7 +107,7 @@ class Case(Comparison):
     @classmethod
     def setUpClass(cls):
         work()
-        cls.stock = run(False, **FULL)  # stock has no operators of other threads
+        cls.stock = run(**FULL)
         kpytrace.torch.install(mode="native")
 
     @classmethod
@@ -116,7 +117,7 @@ class Case(Comparison):
 
 class SameRecording(Case):
     def test_everything(self):
-        prof = run(**FULL)
+        prof = run(**ALL_THREADS)
         theirs = self.assert_as_torch(prof)
         self.assertTrue(any(event.stack for event in theirs if event.name == "aten::addmm"))
         threads = {event.thread for event in theirs if event.name == "AddmmBackward0"}
@@ -232,10 +233,10 @@ class SameRecording(Case):
             return {one.key: (one.cpu_memory_usage, one.self_cpu_memory_usage, one.device_memory_usage)
                     for one in prof.key_averages() if one.key != "[memory]"}
         def profile():
-            work(with_thread=False)
+            work()
             gc.collect()  # so that nothing of an earlier test is freed in an operator of this one
             with torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True) as prof:
-                work(with_thread=False)  # stock leaves out what other threads begin
+                work()
             return prof
         kpytrace.torch.uninstall()
         try:
@@ -257,7 +258,7 @@ class AsStock(Case):
         def wanted(event):
             return not event.is_python_function()
         found = []
-        for prof in (self.stock, run(False, **FULL)):
+        for prof in (self.stock, run(**FULL)):
             events = self.events(prof, wanted)
             first_sequence = min(event.sequence_nr() for event in events if event.sequence_nr() >= 0)
             main = events[0].start_thread_id()
@@ -282,7 +283,7 @@ class AsStock(Case):
     def test_flows(self):
         """The same pairs of forward operators and nodes of autograd have one number."""
         pairs = []
-        for prof in (self.stock, run(False, **FULL)):
+        for prof in (self.stock, run(**FULL)):
             by_number = collections.defaultdict(list)
             for event in prof.profiler.kineto_results.events():
                 if event.flow_id():
@@ -295,7 +296,7 @@ class AsStock(Case):
         def wanted(event):
             return event.is_python_function()
         found = []
-        for prof in (self.stock, run(False, **FULL)):
+        for prof in (self.stock, run(**FULL)):
             events = self.events(prof, wanted)
             main = events[0].start_thread_id()
             names = {event.python_id(): event.name() for event in events}

@@ -16,7 +16,8 @@ START = """
 import atexit, json, os, signal, sys, tempfile, threading, time, torch, recorded
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 CPU = [ProfilerActivity.CPU]
-ALL = {"activities": CPU, "with_stack": True, "profile_memory": True}
+ALL = {"activities": CPU, "with_stack": True, "profile_memory": True,
+       "experimental_config": torch._C._profiler._ExperimentalConfig(profile_all_threads=True)}
 
 def ones(prof):
     return {event.key: event.count for event in prof.key_averages()}.get("aten::ones", 0)

@@ -48,8 +48,10 @@ class Request:
         """Whether both belong to one profile, which has a configuration to prepare it and one to begin it."""
         return str(self.state) == str(other.state) and self.trace_id == other.trace_id
 
-    def why_not_native(self, activities: set[Any], filters: Any) -> Optional[str]:
-        """Returns the reason why Kineto has to record this profile, or None."""
+    def why_not_native(self, activities: set[Any], filters: Any, is_own_class: bool) -> Optional[str]:
+        """Returns the reason why Kineto has to record this profile, or None. A program that passes the three options of
+        torch's memory profile may ask for that profile later; one that uses kpytrace.torch.profile, IS_OWN_CLASS, knows
+        that there is none."""
         if str(self.state).rpartition(".")[2] != "KINETO":
             return "its devices are recorded without Kineto's activities"
         others = sorted(str(one).rpartition(".")[2] for one in activities
@@ -60,7 +62,7 @@ class Request:
             return "it has filters of activities"
         if self.with_modules:
             return "with_modules=True was given"
-        if self.record_shapes and self.profile_memory and self.with_stack:
+        if self.record_shapes and self.profile_memory and self.with_stack and not is_own_class:
             return "record_shapes, profile_memory and with_stack together are those of torch's memory profile"
         for name, other in _REFUSED.items():
             default = type(other)()

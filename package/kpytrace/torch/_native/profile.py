@@ -21,7 +21,7 @@ _OWN_FORMATS = (".kpt", ".pftrace", ".pftrace.gz", ".html", ".html.gz", ".speeds
 class profile(torch.profiler.profile):
     """A torch.profiler.profile that kpytrace records itself, as after install(mode="native"), with the same arguments and
     methods. export_chrome_trace() writes kpytrace's own formats, too, by the suffix of the path: .kpt, .pftrace, .html,
-    .speedscope.json, .collapsed.
+    .speedscope.json, .collapsed. It has no memory profile (export_memory_timeline()) and no event tree.
     """
 
     def prepare_trace(self) -> None:

@@ -69,7 +69,8 @@ class NativeResult:
     def experimental_event_tree(self) -> Any:
         """Raises: the tree consists of Kineto's objects."""
         raise RuntimeError("this profile was recorded in kpytrace's mode 'native', which has no event tree, and so no "
-                           "memory profile and no patterns: use kpytrace.torch.install(mode=\"full\")")
+                           "memory profile and no patterns: use torch.profiler.profile after "
+                           "kpytrace.torch.install(mode=\"full\")")
 
 
 def _forked() -> None:

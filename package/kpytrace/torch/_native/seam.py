@@ -80,9 +80,10 @@ class Wanted:
 def _take(config: Any, activities: Iterable[Any], filters: Any) -> Optional[NativeSession]:
     """Returns a session for a profile that is to be native, or None."""
     request = getattr(config, "kpytrace_request", None)
-    if request is None or not (_is_default or get_ident() in _wanted):
+    is_own_class = get_ident() in _wanted
+    if request is None or not (_is_default or is_own_class):
         return None
-    why = request.why_not_native(set(activities), filters)
+    why = request.why_not_native(set(activities), filters, is_own_class)
     if why is None:
         return NativeSession(request, set(activities), _shim, _settings, _has_kernel_stacks)
     _report(why)

@@ -37,6 +37,7 @@ class NativeSession:
         self._handle: Any = None
         self._tracer = 0
         self._functions = 0
+        self._mark = 0  # of the threads whose operators are recorded; 0: of all
         self._begin_ns = 0
 
     def start(self) -> None:
@@ -63,12 +64,13 @@ class NativeSession:
         if noop:
             raise RuntimeError(f"kpytrace can record nothing: {noop}")
         self._functions, self._tracer = native.standalone.tracer(self._handle)
-        if self.has_cpu:
-            self.collect_operators(True)
         has_inputs = self.request.record_shapes or self.request.with_flops
-        is_receiving = self._shim.view_thread(self._host, self.request.profile_memory, has_inputs)
+        is_receiving, mark = self._shim.view_thread(self._host, self.request.profile_memory, has_inputs)
         if self.request.profile_memory and not is_receiving:
             raise RuntimeError("another profiler receives the thread's reports of memory")
+        self._mark = 0 if self.request.experimental.get("profile_all_threads") else mark
+        if self.has_cpu:
+            self.collect_operators(True)
 
     def __del__(self) -> None:
         """A signal handler may have raised anywhere, and torch must not call a trace that is freed."""
@@ -91,7 +93,7 @@ class NativeSession:
         if not wanted:
             self._shim.leave_operators(self._tracer)
         elif not self._shim.trace_operators(self._functions, self._tracer,
-                                            self.request.record_shapes or self.request.with_flops):
+                                            self.request.record_shapes or self.request.with_flops, self._mark):
             raise RuntimeError("too many traces record torch's operators at once")
 
     def mark_again(self) -> None:
