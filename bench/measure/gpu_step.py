@@ -5,8 +5,9 @@ where torch and the staged package are importable.
 
 usage: bench/measure/gpu_step.py [ROUNDS [OUT.json [NAME...]]]     prints a table (default: 3 rounds of all)
 
-Each run is its own process, which measures the bare step, too. The runs take turns, and the least time of all rounds
-counts for each of the two: other load only adds.
+Each run is its own process, which measures the bare step, too. The runs take turns, and the least time of a block of
+steps counts, of all rounds: other load only adds. The bare step is the least of all processes. Processor time is that of
+all threads, and says what the recording costs where the wall clock is too noisy.
 """
 import ctypes
 import glob
@@ -18,17 +19,18 @@ import sys
 import tempfile
 import time
 
-STEPS, REPEATS = 40, 4
+STEPS, BLOCKS = 10, 12  # of a block, and how many blocks
 # The letters are those of cupti_floor.c. The floor of a tracer that keeps kernels, copies and launches is "kmc".
 FLOORS = {"kmc": "CUPTI alone: kernels, copies, launches (the floor)", "kmcM": "with markers", "kmcN": "with names",
           "kmco": "with overhead", "kmce": "with external correlations", "kmcs": "with waits", "kmcrd": "with calls"}
 TITLES = {"calls": "Python calls", "operators": "Python calls, operators", "gpu": "Python calls, GPU",
           "gpu_calls": 'Python calls, GPU with gpu="calls"', "all": "Python calls, operators, GPU",
-          "ring": "the same in a ring", "stock": "torch.profiler", "stack": "torch.profiler, with_stack",
-          **FLOORS}
+          "ring": "the same in a ring", "shapes": "Python calls, operators with shapes, GPU", "stock": "torch.profiler",
+          "stock_shapes": "torch.profiler, record_shapes", "stack": "torch.profiler, with_stack", **FLOORS}
 OPTIONS = {"calls": {"gpu": False}, "operators": {"gpu": False, "torch": True}, "gpu": {"gpu": True},
            "gpu_calls": {"gpu": "calls"}, "all": {"gpu": True, "torch": True},
-           "ring": {"gpu": True, "torch": True, "ring": "30s"}}
+           "ring": {"gpu": True, "torch": True, "ring": "30s"},
+           "shapes": {"gpu": True, "torch": "shapes"}}
 
 
 def build_floor(folder):
@@ -71,12 +73,13 @@ def step_of(torch):
 
 
 def best_of(steps):
+    """The least seconds of a step by the wall clock and of the processor, over the blocks."""
     times = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
+    for _ in range(BLOCKS):
+        began, began_cpu = time.perf_counter(), time.process_time()
         steps(STEPS)
-        times.append((time.perf_counter() - began) / STEPS)
-    return min(times)
+        times.append(((time.perf_counter() - began) / STEPS, (time.process_time() - began_cpu) / STEPS))
+    return [min(column) for column in zip(*times)]
 
 
 def measure(name, floor, folder):
@@ -85,32 +88,37 @@ def measure(name, floor, folder):
 
     steps = step_of(torch)
     steps(10)
-    figures = {"bare": best_of(steps)}
-    count = REPEATS * STEPS
+    figures = dict(zip(("bare", "bare_cpu"), best_of(steps)))
+    count = BLOCKS * STEPS
+
+    def record():
+        figures.update(zip(("run", "run_cpu"), best_of(steps)))
     if name in FLOORS:
         if ctypes.CDLL(floor).cupti_floor_begin(name.encode()):
             sys.exit(f"gpu_step.py: CUPTI refused {name!r}")
-        figures["run"] = best_of(steps)
+        record()
     elif name in OPTIONS:
         import kpytrace
 
         trace = kpytrace.start(**OPTIONS[name])
-        figures["run"] = best_of(steps)
+        record()
         began = time.perf_counter()
         summary = trace.stop()
         figures["stop"] = (time.perf_counter() - began) / count
         if name not in ("calls", "operators"):
             assert summary.kernels, summary.no_gpu
-        file = os.path.join(folder, "out.kpt")
+        file, packed = (os.path.join(folder, name) for name in ("out.kpt", "packed.kpt"))
         trace.write(file)
-        figures["bytes"] = os.path.getsize(file) / count
+        subprocess.run([sys.executable, "-m", "kpytrace", "convert", "-q", "--compress", file, packed], check=True)
+        figures["bytes"], figures["packed"] = (os.path.getsize(name) / count for name in (file, packed))
         figures["stats"] = {key: value for key, value in trace.stats().items() if value}
         figures["lost"] = summary.gpu_dropped
     else:
         kinds = torch.profiler.ProfilerActivity
-        prof = torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA], with_stack=name == "stack")
+        prof = torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA], with_stack=name == "stack",
+                                      record_shapes=name == "stock_shapes")
         prof.start()
-        figures["run"] = best_of(steps)
+        record()
         began = time.perf_counter()
         prof.stop()
         figures["stop"] = (time.perf_counter() - began) / count
@@ -138,11 +146,13 @@ def main():
                 figures, before = json.loads(reply.stdout.splitlines()[-1]), found.setdefault(name, {})
                 for key, value in figures.items():
                     before[key] = min(before.get(key, value), value) if isinstance(value, float) else value
-    print("| | × bare | bare, ms | stop, ms a step | kB a step |\n|---|---|---|---|---|")
+    bare, bare_cpu = (min(f[key] for f in found.values()) for key in ("bare", "bare_cpu"))
+    print(f"bare step: {bare * 1e3:.2f} ms, {bare_cpu * 1e3:.2f} ms of processor time\n")
+    print("| | × bare | processor, × bare | stop, ms a step | kB a step | packed |\n|---|---|---|---|---|---|")
     for name, f in found.items():
-        print("|", " | ".join([TITLES[name], f"{f['run'] / f['bare']:.3f}", f"{f['bare'] * 1e3:.2f}",
+        print("|", " | ".join([TITLES[name], f"{f['run'] / bare:.3f}", f"{f['run_cpu'] / bare_cpu:.3f}",
                                f"{f['stop'] * 1e3:.2f}" if "stop" in f else "",
-                               f"{f['bytes'] / 1e3:.1f}" if "bytes" in f else ""]), "|")
+                               *(f"{f[key] / 1e3:.1f}" if key in f else "" for key in ("bytes", "packed"))]), "|")
     if len(sys.argv) > 2:
         pathlib.Path(sys.argv[2]).write_text(json.dumps(found, indent=1), encoding="utf-8")
 
