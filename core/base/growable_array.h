@@ -1,5 +1,5 @@
 /* growable_array.h: arrays that grow. All have one growth rule: the first capacity takes about a KiB, and each
- * further one is twice as large.
+ * further one is twice as large; from a MiB on, of malloc's memory, an eighth larger.
  *
  * A caller has a pointer to the items and a capacity, both zero at first, and frees the items with its heap. */
 #ifndef KPTI_CORE_BASE_GROWABLE_ARRAY_H

@@ -15,4 +15,14 @@ static inline char *kpti_put_varint(char *at, uint64_t number)
     return at;
 }
 
+/* Reads a number that kpti_put_varint wrote, and returns its end. */
+static inline const char *kpti_read_varint(const char *at, uint64_t *number)
+{
+    *number = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        *number |= (uint64_t)(*at & 0x7F) << shift;
+        if (!(*at++ & 0x80)) return at;
+    }
+}
+
 #endif

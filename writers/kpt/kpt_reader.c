@@ -12,7 +12,7 @@
 #include "writers/kpt/kpt_gpu_read.h"
 
 /* Most bytes of the file that stay resident while it is read. */
-enum { MAX_RESIDENT = 16 << 20 };
+enum { MAX_RESIDENT = 8 << 20 };
 
 static int map(kpti_kpt_reader *r, int fd, const char **why)
 {

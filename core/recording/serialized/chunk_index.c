@@ -25,15 +25,6 @@ static uint32_t aligned(size_t bytes)
     return (uint32_t)(bytes + _Alignof(kpti_chunk) - 1) & ~(uint32_t)(_Alignof(kpti_chunk) - 1);
 }
 
-static const char *take_number(const char *at, uint64_t *out)
-{
-    *out = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        *out |= (uint64_t)(*at & 127) << shift;
-        if (!(*at++ & 128)) return at;
-    }
-}
-
 /* Returns space for a record, or NULL if there is no memory. */
 static char *reserve(kpti_chunk_index *index, const kpti_env *env)
 {
@@ -105,7 +96,7 @@ static const char *read_record(const kpti_chunk_index *index, const char *record
     kpti_chunk *const head = &out->head;
     uint64_t numbers[NUMBERS];
     for (int i = 0; i < NUMBERS; i++)
-        at = take_number(at, &numbers[i]);
+        at = kpti_read_varint(at, &numbers[i]);
     KPT_INIT(chunk);
     memset(head, 0, sizeof *head);
     memcpy(&head->next, record, sizeof head->next);

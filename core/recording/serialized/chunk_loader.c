@@ -27,26 +27,51 @@ static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size
 
 static int is_used(const void *slot)
 {
-    return ((const kpti_thread_slot *)slot)->end != 0;
+    return ((const kpti_thread_page *)slot)->ends != NULL;
 }
 
-static int has_key(const void *slot, const void *index, const void *ctx)
+static int has_key(const void *slot, const void *number, const void *ctx)
 {
     (void)ctx;
-    return ((const kpti_thread_slot *)slot)->index == *(const uint32_t *)index;
+    return ((const kpti_thread_page *)slot)->number == *(const uint32_t *)number;
 }
 
-static uint64_t hash_of(uint32_t index, uint64_t multiplier)
+static uint64_t hash_of(uint32_t number, uint64_t multiplier)
 {
-    return index * multiplier >> 32;
+    return number * multiplier >> 32;
 }
 
 static uint64_t hash(const void *slot, const void *multiplier)
 {
-    return hash_of(((const kpti_thread_slot *)slot)->index, *(const uint64_t *)multiplier);
+    return hash_of(((const kpti_thread_page *)slot)->number, *(const uint64_t *)multiplier);
 }
 
-static const kpti_hash_slots slots = {sizeof(kpti_thread_slot), 64, is_used, has_key, hash};
+static const kpti_hash_slots page_slots = {sizeof(kpti_thread_page), 64, is_used, has_key, hash};
+
+void kpti_loaded_free_pages(kpti_loaded *r)
+{
+    const kpti_heap heap = kpti_host_heap(r->env);
+    for (uint64_t i = 0; i < r->pages.capacity; i++)
+        kpti_free(r->env, ((kpti_thread_page *)r->pages.slots)[i].ends,
+                  KPTI_THREADS_IN_PAGE * sizeof(uint32_t));
+    kpti_hash_table_free(&r->pages, &page_slots, &heap);
+}
+
+/* Returns the page with NUMBER, added if it is new, or NULL if there is no memory. */
+static kpti_thread_page *reach_page(kpti_loaded *r, uint32_t number)
+{
+    const kpti_heap heap = kpti_host_heap(r->env);
+    kpti_thread_page *page;
+    if (!kpti_hash_table_reserve(&r->pages, &page_slots, &heap, &r->multiplier)) return NULL;
+    page =
+        kpti_hash_table_find(&r->pages, &page_slots, hash_of(number, r->multiplier), &number, NULL);
+    if (page->ends) return page;
+    page->ends = kpti_alloc(r->env, KPTI_THREADS_IN_PAGE * sizeof *page->ends);
+    if (!page->ends) return NULL;
+    page->number = number;
+    r->pages.count++;
+    return page;
+}
 
 /* Returns 0 if there is no memory. */
 static int add_thread(kpti_loaded *r, uint32_t index)
@@ -68,40 +93,52 @@ static int add_thread(kpti_loaded *r, uint32_t index)
 /* Returns thread INDEX, added if it is new, or NULL if there is no memory. */
 static kpti_loaded_thread *reach_thread(kpti_loaded *r, uint32_t index)
 {
-    const kpti_heap heap = kpti_host_heap(r->env);
-    kpti_thread_slot *slot;
-    if (!kpti_hash_table_reserve(&r->slots, &slots, &heap, &r->multiplier)) return NULL;
-    slot = kpti_hash_table_find(&r->slots, &slots, hash_of(index, r->multiplier), &index, NULL);
-    if (!slot->end) {
+    kpti_thread_page *page = reach_page(r, index / KPTI_THREADS_IN_PAGE);
+    uint32_t *end;
+    if (!page) return NULL;
+    end = &page->ends[index % KPTI_THREADS_IN_PAGE];
+    if (!*end) {
         if (!add_thread(r, index)) return NULL;
-        *slot = (kpti_thread_slot){index, r->thread_count};
-        r->slots.count++;
+        *end = r->thread_count;
     }
-    return kpti_loaded_thread_at(r, slot->end - 1);
+    return kpti_loaded_thread_at(r, *end - 1);
 }
 
-static int by_index(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
-    const kpti_thread_slot *x = a;
-    const kpti_thread_slot *y = b;
-    return (x->index > y->index) - (x->index < y->index);
+    const kpti_thread_page *x = a;
+    const kpti_thread_page *y = b;
+    return (x->number > y->number) - (x->number < y->number);
 }
 
-/* All is loaded: sorts the threads by their index, in the memory of the table that only loading needs. Returns 0 if there
- * is no memory. */
+/* Sorts the pages, which are then no hash table any more. Empty slots are last. */
+static void sort_pages(kpti_loaded *r)
+{
+    kpti_thread_page *const pages = r->pages.slots;
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < r->pages.capacity; i++) {
+        const kpti_thread_page page = pages[i];
+        if (!page.ends) continue;
+        pages[i].ends = NULL;
+        pages[count++] = page;
+    }
+    qsort(pages, count, sizeof *pages, by_number);
+}
+
+/* All is loaded: sorts the threads by their index. Returns 0 if there is no memory. */
 static int sort_threads(kpti_loaded *r)
 {
-    const kpti_heap heap = kpti_host_heap(r->env);
-    kpti_thread_slot *const sorted = r->slots.slots;
+    const kpti_thread_page *const pages = r->pages.slots;
+    uint32_t count = 0;
     if (!r->thread_count) return 1;
     r->tracks = kpti_alloc(r->env, r->thread_count * sizeof *r->tracks);
     if (!r->tracks) return 0;
-    for (uint32_t i = 0; i < r->thread_count; i++)
-        sorted[i] = (kpti_thread_slot){kpti_loaded_thread_at(r, i)->index, i + 1};
-    qsort(sorted, r->thread_count, sizeof *sorted, by_index);
-    for (uint32_t i = 0; i < r->thread_count; i++)
-        r->tracks[i] = sorted[i].end - 1;
-    kpti_hash_table_free(&r->slots, &slots, &heap);
+    sort_pages(r);
+    for (uint64_t p = 0; p < r->pages.count; p++)
+        for (uint32_t i = 0; i < KPTI_THREADS_IN_PAGE; i++)
+            if (pages[p].ends[i]) r->tracks[count++] = pages[p].ends[i] - 1;
+    kpti_assert(count == r->thread_count);
+    kpti_loaded_free_pages(r);
     return 1;
 }
 

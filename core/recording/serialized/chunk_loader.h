@@ -6,7 +6,7 @@
 #include "core/recording/serialized/chunk_index.h"
 #include "core/recording/serialized/metadata_sections.h"
 
-enum { KPTI_THREADS_IN_BLOCK = 1024 };
+enum { KPTI_THREADS_IN_BLOCK = 1024, KPTI_THREADS_IN_PAGE = 64 };
 
 /* An array that grows. */
 typedef struct kpti_list {
@@ -24,11 +24,13 @@ typedef struct kpti_loaded_thread {
     uint32_t index; /* the recorder's number of the thread */
 } kpti_loaded_thread;
 
-/* The position of the thread with an index, in the order of loading. */
-typedef struct kpti_thread_slot {
-    uint32_t index;
-    uint32_t end; /* the position + 1; 0 = empty */
-} kpti_thread_slot;
+/* The positions of threads with indices next to each other, in the order of loading. */
+typedef struct kpti_thread_page {
+    uint32_t number; /* its first index / KPTI_THREADS_IN_PAGE */
+    uint32_t spare;
+    uint32_t *
+        ends; /* by index % KPTI_THREADS_IN_PAGE: position + 1; 0: not loaded. NULL: the slot is empty */
+} kpti_thread_page;
 
 typedef struct kpti_loaded {
     const kpti_env *env;
@@ -36,7 +38,7 @@ typedef struct kpti_loaded {
     kpti_list
         blocks; /* kpti_loaded_thread *: blocks of KPTI_THREADS_IN_BLOCK, in the order of loading */
     uint32_t thread_count;
-    kpti_hash_table slots; /* kpti_thread_slot, by the thread's index; freed when all is loaded */
+    kpti_hash_table pages; /* kpti_thread_page, by number; freed when all is loaded */
     uint32_t *tracks;      /* when all is loaded: the positions of the threads, by their index */
     kpti_list runs;        /* kpti_run */
     kpti_list names;       /* kpti_function_view */
@@ -66,6 +68,9 @@ const kpti_chunk *kpti_loaded_first_chunk(const void *ctx, uint32_t track);
 /* Return whether CHUNK, which is no table, has packed events, and how many events it has; of an invalid packed chunk 0. */
 int kpti_loaded_is_packed(const kpt_chunk *chunk);
 uint64_t kpti_loaded_event_count(const kpt_chunk *chunk);
+
+/* Frees the pages, which only loading needs. */
+void kpti_loaded_free_pages(kpti_loaded *r);
 
 /* Loads all chunks from ARGS into R, which is zeroed except for env and min_duration_ns. R owns the loaded data
  * also on failure. */

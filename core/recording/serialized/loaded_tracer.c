@@ -18,7 +18,7 @@ static void destroy(void *self)
     release(env, &r->blocks, sizeof(kpti_loaded_thread *));
     kpti_free(env, r->tracks, r->thread_count * sizeof *r->tracks);
     kpti_chunk_index_free(&r->chunks, env);
-    kpti_free(env, r->slots.slots, r->slots.capacity * sizeof(kpti_thread_slot));
+    kpti_loaded_free_pages(r);
     release(env, &r->runs, sizeof(kpti_run));
     release(env, &r->names, sizeof(kpti_function_view));
     release(env, &r->cross_thread_ends, sizeof(kpti_cross_thread_end));

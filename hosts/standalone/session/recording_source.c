@@ -95,7 +95,7 @@ static void add_resident(resident *r, uint64_t passed)
 
 /* Of a delivery, calls are counted. The description of a thread, and the heads of its chunks, take as much of a file as
  * CALLS_OF_THREAD. */
-enum { CALLS_RESIDENT = 1 << 20, CALLS_OF_THREAD = 16 };
+enum { CALLS_RESIDENT = 1 << 19, CALLS_OF_THREAD = 16 };
 
 typedef struct passage {
     resident calls;
@@ -137,7 +137,7 @@ kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_ext
     return status;
 }
 
-enum { BYTES_RESIDENT = 16 << 20 };
+enum { BYTES_RESIDENT = 8 << 20 };
 
 typedef struct chunk_passage {
     resident bytes;
