@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/batch_records.h"
 #include "core/base/growable_array.h"
 #include "core/base/u64_map.h"
@@ -41,8 +42,13 @@ struct kpti_profile {
     uint64_t calls;
     function *functions;
     uint32_t function_capacity;
-    known_thread *threads;
+    known_thread *threads; /* by index, from first_thread on */
     uint32_t thread_capacity;
+    uint32_t first_thread;
+    kpti_profile_take_fn take; /* NULL: all rows are kept */
+    void *take_ctx;
+    uint32_t kept_rows; /* 0: all rows are kept */
+    kpti_profile_sort kept_sort;
     kpti_profile_row *rows;
     uint32_t row_capacity;
     uint32_t row_count;
@@ -60,6 +66,7 @@ struct kpti_profile {
 };
 
 enum { TIDY_AT_LEAST = 64 };
+enum { PASSED_ROWS = 1 << 14 }; /* rows that are passed at once, and those of one thread */
 
 /* --- the time including callees ----------------------------------------------------------------- */
 
@@ -162,13 +169,68 @@ static kpt_status find_row(kpti_profile *p, const kpt_activity *a, function **ou
     return KPT_OK;
 }
 
-static void begin_thread(kpti_profile *p, uint32_t thread)
+/* Forgets the threads before THREAD. */
+static void forget_threads(kpti_profile *p, uint32_t thread)
 {
+    uint32_t kept = 0;
+    if (thread <= p->first_thread || !p->thread_capacity) return;
+    if (thread - p->first_thread < p->thread_capacity)
+        kept = p->thread_capacity - (thread - p->first_thread);
+    memmove(p->threads, p->threads + (p->thread_capacity - kept), kept * sizeof *p->threads);
+    memset(p->threads + kept, 0, (p->thread_capacity - kept) * sizeof *p->threads);
+    p->first_thread = thread;
+}
+
+static int compare_rows(const void *left, const void *right, void *offset)
+{
+    const kpti_profile_row *a = left;
+    const kpti_profile_row *b = right;
+    uint64_t x;
+    uint64_t y;
+    memcpy(&x, (const char *)left + *(const size_t *)offset, sizeof x);
+    memcpy(&y, (const char *)right + *(const size_t *)offset, sizeof y);
+    if (x != y) return x < y ? 1 : -1;
+    if (a->name != b->name) return a->name < b->name ? -1 : 1;
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    return (a->step > b->step) - (a->step < b->step);
+}
+
+static void sort_rows(kpti_profile *p, kpti_profile_sort sort)
+{
+    static const size_t offsets[] = {
+        [KPTI_PROFILE_BY_OWN] = offsetof(kpti_profile_row, own_ns),
+        [KPTI_PROFILE_BY_TOTAL] = offsetof(kpti_profile_row, total_ns),
+        [KPTI_PROFILE_BY_CALLS] = offsetof(kpti_profile_row, calls),
+        [KPTI_PROFILE_BY_MAX] = offsetof(kpti_profile_row, max_ns),
+    };
+    size_t offset = offsets[sort];
+    if (p->row_count) qsort_r(p->rows, p->row_count, sizeof *p->rows, compare_rows, &offset);
+}
+
+/* Passes the rows, whose threads have ended, if there are many, or forgets those that are not among the most. */
+static kpt_status pass_rows(kpti_profile *p, uint32_t next_thread)
+{
+    kpt_status status;
+    if (p->kept_rows && p->row_count / 2 >= p->kept_rows && p->row_count >= PASSED_ROWS) {
+        sort_rows(p, p->kept_sort);
+        p->row_count = p->kept_rows;
+    }
+    if (!p->take || p->row_count < PASSED_ROWS) return KPT_OK;
+    status = p->take(p->take_ctx, p->rows, p->row_count);
+    p->row_count = 0;
+    forget_threads(p, next_thread);
+    return status;
+}
+
+static kpt_status begin_thread(kpti_profile *p, uint32_t thread)
+{
+    const kpt_status status = pass_rows(p, thread);
     p->thread = thread;
     p->thread_number++;
     p->open_count = 0;
     if (p->flags & KPTI_PROFILE_BY_THREAD) kpti_u64_map_free(&p->rows_by_step);
     if (p->spent_capacity) p->spent_ns[0] = 0; /* the others are 0 once all roots were delivered */
+    return status;
 }
 
 static kpt_status take_call(kpti_profile *p, const kpt_activity *a)
@@ -178,9 +240,9 @@ static kpt_status take_call(kpti_profile *p, const kpt_activity *a)
     uint64_t inside_ns;
     kpti_profile_row *row;
     function *f;
-    kpt_status status;
-    if (a->thread != p->thread || !p->thread_number) begin_thread(p, a->thread);
-    status = find_row(p, a, &f);
+    kpt_status status = KPT_OK;
+    if (a->thread != p->thread || !p->thread_number) status = begin_thread(p, a->thread);
+    if (status == KPT_OK) status = find_row(p, a, &f);
     if (status == KPT_OK) status = note_open(p, a);
     if (status == KPT_OK) status = own_time(p, a, ns, &own_ns);
     if (status == KPT_OK) status = count_once(p, f, a, ns, &inside_ns);
@@ -209,10 +271,12 @@ static kpt_status take_name(kpti_profile *p, const kpt_name *name)
 
 static kpt_status take_thread(kpti_profile *p, const kpt_thread *raw)
 {
-    kpt_status status = kpti_array_reach(&p->heap, &p->threads, &p->thread_capacity, raw->index,
-                                         sizeof *p->threads);
+    kpt_status status;
+    if (raw->index < p->first_thread) return KPT_E_UNSUPPORTED; /* threads come in their order */
+    status = kpti_array_reach(&p->heap, &p->threads, &p->thread_capacity,
+                              raw->index - p->first_thread, sizeof *p->threads);
     if (status != KPT_OK) return status;
-    p->threads[raw->index] = (known_thread){*raw, 1};
+    p->threads[raw->index - p->first_thread] = (known_thread){*raw, 1};
     return KPT_OK;
 }
 
@@ -241,32 +305,18 @@ kpt_status kpti_profile_batch(void *profile, const kpt_batch *batch)
 
 /* --- the result ------------------------------------------------------------------------------- */
 
-static int compare_rows(const void *left, const void *right, void *offset)
-{
-    const kpti_profile_row *a = left;
-    const kpti_profile_row *b = right;
-    uint64_t x;
-    uint64_t y;
-    memcpy(&x, (const char *)left + *(const size_t *)offset, sizeof x);
-    memcpy(&y, (const char *)right + *(const size_t *)offset, sizeof y);
-    if (x != y) return x < y ? 1 : -1;
-    if (a->name != b->name) return a->name < b->name ? -1 : 1;
-    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
-    return (a->step > b->step) - (a->step < b->step);
-}
-
 const kpti_profile_row *kpti_profile_rows(kpti_profile *p, kpti_profile_sort sort, uint32_t *count)
 {
-    static const size_t offsets[] = {
-        [KPTI_PROFILE_BY_OWN] = offsetof(kpti_profile_row, own_ns),
-        [KPTI_PROFILE_BY_TOTAL] = offsetof(kpti_profile_row, total_ns),
-        [KPTI_PROFILE_BY_CALLS] = offsetof(kpti_profile_row, calls),
-        [KPTI_PROFILE_BY_MAX] = offsetof(kpti_profile_row, max_ns),
-    };
-    size_t offset = offsets[sort];
-    if (p->row_count) qsort_r(p->rows, p->row_count, sizeof *p->rows, compare_rows, &offset);
+    sort_rows(p, sort);
     *count = p->row_count;
     return p->rows;
+}
+
+void kpti_profile_keep(kpti_profile *p, kpti_profile_sort sort, uint32_t most)
+{
+    kpti_assert(p->flags & KPTI_PROFILE_BY_THREAD);
+    p->kept_sort = sort;
+    p->kept_rows = most;
 }
 
 const kpt_name *kpti_profile_name(const kpti_profile *p, uint32_t name)
@@ -277,8 +327,8 @@ const kpt_name *kpti_profile_name(const kpti_profile *p, uint32_t name)
 
 const kpt_thread *kpti_profile_thread(const kpti_profile *p, uint32_t thread)
 {
-    return thread < p->thread_capacity && p->threads[thread].has_raw ? &p->threads[thread].raw
-                                                                     : NULL;
+    const uint32_t at = thread - p->first_thread; /* of a forgotten one it is large */
+    return at < p->thread_capacity && p->threads[at].has_raw ? &p->threads[at].raw : NULL;
 }
 
 uint64_t kpti_profile_calls(const kpti_profile *p)
@@ -299,6 +349,18 @@ void kpti_profile_by_step(kpti_profile *p, const kpti_profile_step *steps, uint3
 {
     p->steps = steps;
     p->step_count = count;
+}
+
+void kpti_profile_pass(kpti_profile *p, kpti_profile_take_fn take, void *ctx)
+{
+    kpti_assert(p->flags & KPTI_PROFILE_BY_THREAD);
+    p->take = take;
+    p->take_ctx = ctx;
+}
+
+kpt_status kpti_profile_pass_rest(kpti_profile *p)
+{
+    return p->row_count ? p->take(p->take_ctx, p->rows, p->row_count) : KPT_OK;
 }
 
 void kpti_profile_free(kpti_profile *p)

@@ -3,8 +3,8 @@
  *
  *   open ──> batch, batch, … (as a delivery's sink, in KPT_ORDER_THREAD) ──> rows ──> free
  *
- * Time grows with the number of calls, memory with the number of functions and the depth. One thread at a time;
- * no Python, no GIL. */
+ * Time grows with the number of calls, memory with the number of functions and the depth. Rows by thread can be passed on
+ * while they are made, so that there may be any number. One thread at a time; no Python, no GIL. */
 #ifndef KPTI_WRITERS_PROFILE_H
 #define KPTI_WRITERS_PROFILE_H
 
@@ -46,6 +46,18 @@ kpt_status kpti_profile_open(const kpti_heap *heap, uint32_t flags, kpti_profile
 /* Makes a row for each function and step. Call it before the first batch. A call counts for the step in which
  * it began. STEPS, as in step_intervals.h, must live until free. */
 void kpti_profile_by_step(kpti_profile *profile, const kpti_profile_step *steps, uint32_t count);
+
+/* Receives COUNT rows, of whole threads. Returns KPT_OK, or a status that ends the delivery. */
+typedef kpt_status (*kpti_profile_take_fn)(void *ctx, const kpti_profile_row *rows, uint32_t count);
+
+/* With KPTI_PROFILE_BY_THREAD: rows are passed to TAKE while they are made, in the order of their threads, once there are
+ * some thousands of threads that have ended; then the profile forgets them and their threads. Call it before the first
+ * batch. After the last batch, pass_rest passes the rest; its status is that of TAKE. */
+void kpti_profile_pass(kpti_profile *profile, kpti_profile_take_fn take, void *ctx);
+kpt_status kpti_profile_pass_rest(kpti_profile *profile);
+
+/* With KPTI_PROFILE_BY_THREAD, before the first batch: of the rows of many threads, at least the MOST largest are kept. */
+void kpti_profile_keep(kpti_profile *profile, kpti_profile_sort sort, uint32_t most);
 
 /* A kpt_batch_fn. PROFILE is a kpti_profile. Returns KPT_OK, KPT_E_MEMORY, KPT_E_SIZE, KPT_E_LIMIT, or
  * KPT_E_UNSUPPORTED for another order. */

@@ -10,17 +10,26 @@
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
+/* Names a thread that has no name. */
+static kpt_status make_name(kpti_writer *w, kpt_thread *thread)
+{
+    enum { MOST = 32 };
+    char *text = kpti_fragments_reserve(&w->made_up, MOST);
+    if (!text) return KPT_E_MEMORY;
+    (void)snprintf(text, MOST, "thread %llu", (unsigned long long)thread->os_tid);
+    thread->name = kpt_str_of(text);
+    kpti_fragments_keep(&w->made_up, strlen(text) + 1);
+    return KPT_OK;
+}
+
 static kpt_status take_thread(kpti_writer *w, const kpt_thread *raw)
 {
-    char made_up[32];
     kpt_thread thread = *raw;
+    kpt_status status = KPT_OK;
     if (!thread.os_tid) thread.os_tid = kpti_made_up_tid(thread.index);
-    if (!thread.name.size) {
-        (void)snprintf(made_up, sizeof made_up, "thread %llu", (unsigned long long)thread.os_tid);
-        thread.name = kpt_str_of(made_up);
-    }
+    if (!thread.name.size) status = make_name(w, &thread);
     w->threads++;
-    return w->format->ops->thread(w, &thread);
+    return status == KPT_OK ? w->format->ops->thread(w, &thread) : status;
 }
 
 static int is_paired(const kpti_writer *w)
@@ -199,6 +208,7 @@ static void free_writer(kpti_writer *w)
     kpti_heap heap = w->heap;
     w->format->ops->release(w);
     kpti_open_ranges_free(&w->ranges);
+    kpti_fragments_free(&w->made_up);
     kpti_heap_give(&heap, w->trace_name, w->trace_name_bytes);
     kpti_heap_give(&heap, w, w->format->ops->writer_bytes);
 }
@@ -211,7 +221,7 @@ static kpti_writer *make_writer(const kpti_format *format, const char *path,
     if (!w) return NULL;
     memset(w, 0, format->ops->writer_bytes);
     w->format = format;
-    w->heap = w->out.heap = w->ranges.heap = options->heap;
+    w->heap = w->out.heap = w->ranges.heap = w->made_up.heap = options->heap;
     w->out.interrupted = options->interrupted;
     w->out.interrupted_ctx = options->interrupted_ctx;
     w->out.wants_gzip = options->gzip;

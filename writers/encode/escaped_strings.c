@@ -49,6 +49,12 @@ kpt_status kpti_fragments_set(kpti_fragments *table, uint32_t number, const char
     return KPT_OK;
 }
 
+void kpti_fragments_keep(kpti_fragments *table, size_t size)
+{
+    kpti_assert(table->block->used + size + KPTI_FRAGMENT_STEP <= table->block->capacity);
+    table->block->used += size;
+}
+
 void kpti_fragments_free(kpti_fragments *table)
 {
     for (block *b = table->block; b;) {

@@ -39,6 +39,9 @@ char *kpti_fragments_reserve(kpti_fragments *table, size_t size);
 kpt_status kpti_fragments_set(kpti_fragments *table, uint32_t number, const char *text, size_t size,
                               uint32_t note);
 
+/* Keeps the first SIZE bytes of that memory, without a number. */
+void kpti_fragments_keep(kpti_fragments *table, size_t size);
+
 void kpti_fragments_free(kpti_fragments *table);
 
 /* Returns the text of NUMBER, or OTHERWISE if it has none. */

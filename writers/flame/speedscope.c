@@ -1,46 +1,30 @@
 /* speedscope.c: speedscope's own format: an "evented" profile per thread, in nanoseconds since base_ns. A
  * profile must be contiguous in the file, but calls are delivered by time, with all threads mixed. So each
- * thread's events are stored, in six to ten bytes per call, and written at the end. */
+ * thread's events are stored (event_blocks.h), in six to ten bytes per call, and written at the end. */
 #include "writers/flame/speedscope.h"
 
+#include "core/base/varint.h"
 #include "writers/chrome/chrome_events.h"
 #include "writers/encode/proto.h"
 #include "writers/encode/string_table.h"
+#include "writers/flame/event_blocks.h"
 #include "writers/format/nested_frames.h"
-
-/* There may be many threads, most of them short, so blocks start small. */
-enum { FIRST_BLOCK_BYTES = 48, MAX_BLOCK_BYTES = 64 * 1024 };
 
 /* An event is a number: the time since the last event, with the kind of event in the lowest bits. If a frame
  * opens, the frame's number follows. */
 enum { IS_CLOSE = 0, IS_CALL = 1, IS_SPAN = 2, WHAT_BITS = 2 };
 enum { MAX_EVENT = 2 * KPTI_MAX_VARINT };
 
-typedef struct block {
-    struct block *next;
-    uint32_t capacity;
-    uint32_t used;
-    char bytes[];
-} block;
-
-typedef struct track_state {
-    block *first;
-    block *last;
-    int64_t start_ns;
-    int64_t last_ns;
-    uint32_t depth;
-    uint32_t most_depth;
-} track_state;
-
 typedef struct speedscope {
     kpti_writer base;
     kpti_frames frames;
     /* frames as objects; at the end, the note is the index of a name among them */
     kpti_fragments names;
-    kpti_text_table spans;  /* frames after those of names */
-    kpti_fragments threads; /* names, escaped */
-    track_state *track_states;
-    uint32_t track_capacity;
+    kpti_text_table spans;     /* frames after those of names */
+    kpti_fragments threads;    /* memory of thread_names */
+    const char **thread_names; /* escaped; NULL: the thread was not delivered */
+    uint32_t name_capacity;
+    kpti_event_blocks events;
 } speedscope;
 
 #define PUT KPTI_PUT
@@ -53,38 +37,26 @@ static int64_t since_base(const speedscope *w, int64_t ns)
 
 /* --- storing events ---------------------------------------------------------------------------- */
 
-static kpt_status add_block(speedscope *w, track_state *l)
+/* Returns STATUS, of a function of event_blocks.h. */
+static kpt_status check(speedscope *w, kpt_status status)
 {
-    uint32_t bytes = l->last ? l->last->capacity * 2 : FIRST_BLOCK_BYTES;
-    block *added;
-    if (bytes > MAX_BLOCK_BYTES) bytes = MAX_BLOCK_BYTES;
-    added = kpti_heap_take(&w->base.heap, sizeof *added + bytes);
-    if (!added) return KPT_E_MEMORY;
-    *added = (block){NULL, bytes, 0};
-    *(l->last ? &l->last->next : &l->first) = added;
-    l->last = added;
-    return KPT_OK;
+    if (status == KPT_E_IO) kpti_out_fail(&w->base.out, w->events.os_error);
+    return status;
 }
 
 static kpt_status keep(speedscope *w, uint32_t thread, int64_t ns, uint32_t what, uint32_t number)
 {
-    kpt_status status = kpti_array_reach(&w->base.heap, &w->track_states, &w->track_capacity,
-                                         thread, sizeof *w->track_states);
-    track_state *l;
+    kpt_status status;
+    kpti_event_buffer *const b =
+        kpti_event_blocks_reserve(&w->events, thread, ns, MAX_EVENT, &status);
     char *at;
-    if (status != KPT_OK) return status;
-    l = &w->track_states[thread];
-    if (!l->last || l->last->capacity - l->last->used < MAX_EVENT) {
-        if (!l->last) l->start_ns = l->last_ns = ns;
-        status = add_block(w, l);
-        if (status != KPT_OK) return status;
-    }
-    if (ns < l->last_ns) ns = l->last_ns;
-    at = l->last->bytes + l->last->used;
-    at = kpti_put_varint(at, ((uint64_t)ns - (uint64_t)l->last_ns) << WHAT_BITS | what);
+    if (!b) return check(w, status);
+    if (ns < b->head.last_ns) ns = b->head.last_ns;
+    at = b->bytes + b->head.size;
+    at = kpti_put_varint(at, ((uint64_t)ns - (uint64_t)b->head.last_ns) << WHAT_BITS | what);
     if (what != IS_CLOSE) at = kpti_put_varint(at, number);
-    l->last->used = (uint32_t)(at - l->last->bytes);
-    l->last_ns = ns;
+    b->head.size = (uint32_t)(at - b->bytes);
+    b->head.last_ns = ns;
     return KPT_OK;
 }
 
@@ -99,13 +71,13 @@ static kpt_status open_frame(kpti_writer *writer, const kpt_activity *at, const 
     speedscope *w = (speedscope *)writer;
     uint32_t name = at->name;
     kpt_status status = KPT_OK;
-    track_state *l;
+    kpti_event_buffer *b;
     if (span) status = kpti_text_table_at(&w->spans, span->name, put_span, &name);
     if (status == KPT_OK)
         status = keep(w, at->thread, at->start_ns, span ? IS_SPAN : IS_CALL, name);
     if (status != KPT_OK) return status;
-    l = &w->track_states[at->thread];
-    if (++l->depth > l->most_depth) l->most_depth = l->depth;
+    b = kpti_event_blocks_buffer(&w->events, at->thread);
+    if (++b->depth > b->head.most_depth) b->head.most_depth = b->depth;
     return KPT_OK;
 }
 
@@ -113,9 +85,10 @@ static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
                               const kpt_activity *call)
 {
     speedscope *w = (speedscope *)writer;
+    kpti_event_buffer *const b = kpti_event_blocks_buffer(&w->events, thread);
     (void)call;
-    if (thread >= w->track_capacity || !w->track_states[thread].depth) return KPT_OK;
-    w->track_states[thread].depth--;
+    if (!b || !b->depth) return KPT_OK;
+    b->depth--;
     return keep(w, thread, ns, IS_CLOSE, 0);
 }
 
@@ -144,7 +117,16 @@ static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
 static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
 {
     speedscope *w = (speedscope *)writer;
-    return kpti_chrome_add_name(&w->threads, thread->index, thread->name, 0);
+    char *text = kpti_fragments_reserve(&w->threads, kpti_chrome_reserve(thread->name) + 1);
+    char *end;
+    kpt_status status = kpti_array_reach(&w->base.heap, &w->thread_names, &w->name_capacity,
+                                         thread->index, sizeof *w->thread_names);
+    if (!text || status != KPT_OK) return text ? status : KPT_E_MEMORY;
+    end = kpti_chrome_escape(text, thread->name); /* has no zeros */
+    *end = 0;
+    kpti_fragments_keep(&w->threads, (size_t)(end - text) + 1);
+    w->thread_names[thread->index] = text;
+    return KPT_OK;
 }
 
 static kpt_status take_call(kpti_writer *writer, const kpt_activity *call)
@@ -207,60 +189,91 @@ static void put_event(speedscope *w, int is_first, char type, uint32_t frame, in
     kpti_out_wrote(&w->base.out, PUT(at, "}"));
 }
 
-static const char *read_varint(const char *at, uint64_t *value)
-{
-    *value = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        *value |= (uint64_t)(*at & 0x7F) << shift;
-        if (!(*at++ & 0x80)) return at;
-    }
-}
+/* The events of a profile that is being written. */
+typedef struct profile {
+    uint32_t *open; /* frames; has space for the deepest stack */
+    uint32_t depth;
+    int64_t ns;
+    int has_events;
+} profile;
 
-/* OPEN has space for the deepest stack. */
-static void put_events(speedscope *w, const track_state *l, uint32_t *open)
+static void put_events(speedscope *w, profile *p, const char *at, const char *end)
 {
-    int64_t ns = since_base(w, l->start_ns);
-    uint32_t depth = 0;
-    int is_first = 1;
-    for (const block *b = l->first; b; b = b->next) {
-        for (const char *at = b->bytes; at < b->bytes + b->used; is_first = 0) {
-            uint64_t event;
-            uint64_t number;
-            uint32_t what;
-            at = read_varint(at, &event);
-            what = event & ((1 << WHAT_BITS) - 1);
-            ns += (int64_t)(event >> WHAT_BITS);
-            if (what == IS_CLOSE) {
-                put_event(w, is_first, 'C', open[--depth], ns);
-            } else {
-                at = read_varint(at, &number);
-                open[depth] = place_of(w, what, (uint32_t)number);
-                put_event(w, is_first, 'O', open[depth++], ns);
-            }
+    for (; at < end; p->has_events = 1) {
+        uint64_t event;
+        uint64_t number;
+        uint32_t what;
+        at = kpti_read_varint(at, &event);
+        what = event & ((1 << WHAT_BITS) - 1);
+        p->ns += (int64_t)(event >> WHAT_BITS);
+        if (what == IS_CLOSE) {
+            put_event(w, !p->has_events, 'C', p->open[--p->depth], p->ns);
+        } else {
+            at = kpti_read_varint(at, &number);
+            p->open[p->depth] = place_of(w, what, (uint32_t)number);
+            put_event(w, !p->has_events, 'O', p->open[p->depth++], p->ns);
         }
     }
-    while (depth) /* no correct plugin leaves frames open */
-        put_event(w, 0, 'C', open[--depth], ns);
 }
 
-static kpt_status put_profile(speedscope *w, const track_state *l, kpti_fragment name)
+/* Writes the events of COUNT blocks. BYTES has space for one. */
+static kpt_status put_blocks(speedscope *w, profile *p, uint32_t count, char *bytes)
 {
-    size_t bytes = l->most_depth * sizeof(uint32_t);
-    uint32_t *open = kpti_heap_take(&w->base.heap, bytes);
+    kpt_status status = KPT_OK;
+    for (uint32_t i = 0; i < count && status == KPT_OK; i++) {
+        uint32_t size = 0;
+        status = check(w, kpti_event_blocks_read(&w->events, count, i, bytes, &size));
+        put_events(w, p, bytes, bytes + size);
+    }
+    return status;
+}
+
+static const char *name_of(const speedscope *w, uint32_t thread)
+{
+    const char *name = thread < w->name_capacity ? w->thread_names[thread] : NULL;
+    return name ? name : "unknown";
+}
+
+/* Writes the profile of a thread that has COUNT blocks. */
+static kpt_status put_profile(speedscope *w, uint32_t thread, uint32_t count,
+                              const kpti_event_block *last, char *bytes)
+{
+    const char *name = name_of(w, thread);
+    const size_t open_bytes = last->most_depth * sizeof(uint32_t);
+    profile p = {kpti_heap_take_zeroed(&w->base.heap, open_bytes), 0, since_base(w, last->start_ns),
+                 0};
+    kpt_status status;
     char *at;
-    if (!open) return KPT_E_MEMORY;
-    memset(open, 0, bytes);
+    if (!p.open) return KPT_E_MEMORY;
     put_literal(w, "{\"type\":\"evented\",\"name\":\"");
-    kpti_out_put(&w->base.out, name.text, name.size);
+    kpti_out_put(&w->base.out, name, strlen(name));
     at = PUT(kpti_out_reserve(&w->base.out, KPTI_CHROME_MAX_REST),
              "\",\"unit\":\"nanoseconds\",\"startValue\":");
-    at = kpti_put_i64(at, since_base(w, l->start_ns));
-    at = kpti_put_i64(PUT(at, ",\"endValue\":"), since_base(w, l->last_ns));
+    at = kpti_put_i64(at, p.ns);
+    at = kpti_put_i64(PUT(at, ",\"endValue\":"), since_base(w, last->last_ns));
     kpti_out_wrote(&w->base.out, PUT(at, ",\"events\":["));
-    put_events(w, l, open);
+    status = put_blocks(w, &p, count, bytes);
+    while (p.depth) /* no correct plugin leaves frames open */
+        put_event(w, 0, 'C', p.open[--p.depth], p.ns);
     put_literal(w, "]}");
-    kpti_heap_give(&w->base.heap, open, bytes);
-    return KPT_OK;
+    kpti_heap_give(&w->base.heap, p.open, open_bytes);
+    return status;
+}
+
+static kpt_status put_profiles(speedscope *w, char *bytes)
+{
+    kpt_status status = check(w, kpti_event_blocks_finish(&w->events));
+    const char *comma = "\n";
+    for (uint32_t i = 0; i < w->events.track_capacity && status == KPT_OK; i++) {
+        kpti_event_block last = {0};
+        uint32_t count;
+        status = check(w, kpti_event_blocks_find(&w->events, i, &count, &last));
+        if (status != KPT_OK || !count) continue;
+        put_literal(w, comma);
+        status = put_profile(w, i, count, &last, bytes);
+        comma = ",\n";
+    }
+    return status;
 }
 
 static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
@@ -268,6 +281,8 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
     speedscope *w = (speedscope *)writer;
     w->names.heap = w->threads.heap = writer->heap;
     w->spans.numbers.heap = w->spans.texts.heap = writer->heap;
+    w->events.heap = w->events.log.heap = writer->heap;
+    w->events.log.output = &writer->out.place;
     put_literal(w, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
                    "\"exporter\":\"kpytrace ");
     put_string(w, options->version);
@@ -281,33 +296,24 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
 {
     speedscope *w = (speedscope *)writer;
     kpt_status status = kpti_frames_end(&w->frames);
-    const char *comma = "\n";
+    char *bytes;
     (void)stats;
     if (status != KPT_OK) return status;
+    bytes = kpti_heap_take(&writer->heap, KPTI_MAX_BLOCK_BYTES);
+    if (!bytes) return KPT_E_MEMORY;
     put_frames(w);
     put_literal(w, "]},\"profiles\":[");
-    for (uint32_t i = 0; i < w->track_capacity && status == KPT_OK; i++) {
-        if (!w->track_states[i].first) continue;
-        put_literal(w, comma);
-        status = put_profile(w, &w->track_states[i],
-                             kpti_fragments_get(&w->threads, i, kpti_chrome_no_name));
-        comma = ",\n";
-    }
+    status = put_profiles(w, bytes);
     put_literal(w, "]}\n");
+    kpti_heap_give(&writer->heap, bytes, KPTI_MAX_BLOCK_BYTES);
     return status;
 }
 
 static void release(kpti_writer *writer)
 {
     speedscope *w = (speedscope *)writer;
-    for (uint32_t i = 0; i < w->track_capacity; i++) {
-        for (block *b = w->track_states[i].first; b;) {
-            block *next = b->next;
-            kpti_heap_give(&writer->heap, b, sizeof *b + b->capacity);
-            b = next;
-        }
-    }
-    kpti_heap_give(&writer->heap, w->track_states, w->track_capacity * sizeof *w->track_states);
+    kpti_event_blocks_free(&w->events);
+    kpti_heap_give(&writer->heap, w->thread_names, w->name_capacity * sizeof *w->thread_names);
     kpti_fragments_free(&w->names);
     kpti_fragments_free(&w->threads);
     kpti_text_table_free(&w->spans);

@@ -6,6 +6,7 @@
 #include "abi/kpt_tracer.h"
 #include "core/base/batch_records.h"
 #include "writers/annotations/synthetic_tids.h"
+#include "writers/encode/escaped_strings.h"
 #include "writers/format/open_ranges.h"
 #include "writers/format/writer_options.h"
 
@@ -27,6 +28,7 @@ struct kpti_writer {
     const kpti_gpu_log *gpu;       /* never NULL */
     kpti_operator_walk *operators; /* may be NULL */
     kpti_open_ranges ranges;       /* of the current process */
+    kpti_fragments made_up;        /* names of threads that have none */
     void (*progress)(void *ctx, uint64_t calls_done);
     void *progress_ctx;
     uint64_t calls;
@@ -43,7 +45,7 @@ typedef struct kpti_format_ops {
     size_t writer_bytes;
     kpt_status (*begin)(kpti_writer *writer, const kpti_writer_options *options);
     kpt_status (*name)(kpti_writer *writer, const kpt_name *name);
-    /* Threads without a number or a name were assigned one. */
+    /* Threads without a number or a name were assigned one. The name is valid until the process has ended. */
     kpt_status (*thread)(kpti_writer *writer, const kpt_thread *thread);
     /* A range of the host is a call too, of kind KPT_KIND_RANGE_BEGIN (see open_ranges.h). */
     kpt_status (*call)(kpti_writer *writer, const kpt_activity *call);

@@ -44,6 +44,11 @@ static void fail(kpti_out_file *out, int error)
     __atomic_store_n(&out->error, error, __ATOMIC_RELAXED);
 }
 
+void kpti_out_fail(kpti_out_file *out, int error)
+{
+    if (!kpti_out_error(out)) fail(out, error);
+}
+
 /* Returns whether the descriptor is still that of the file. If the program has closed it, the file is opened
  * again if it has a name. */
 static int has_descriptor(kpti_out_file *out)

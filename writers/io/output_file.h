@@ -68,6 +68,9 @@ void kpti_out_send(kpti_out_file *out);
 enum { KPTI_OUT_SMALL_PIECE_BYTES = 64 * 1024 };
 size_t kpti_out_pass(kpti_out_file *out, const char *data, size_t size);
 
+/* Makes ERROR, from 1 on, the first error, if there is none. */
+void kpti_out_fail(kpti_out_file *out, int error);
+
 /* Returns the first errno so far, or 0. */
 static inline int kpti_out_error(const kpti_out_file *out)
 {

@@ -33,69 +33,72 @@ static void put_text(kpti_writer *w, const char *text)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static void send(kpti_report *w, uint32_t thread)
+static void send(kpti_report *w, kpti_report_buffer *from)
 {
-    kpti_report_track *l = &w->track_states[thread];
     char head[2 * KPTI_MAX_VARINT];
-    char *at = kpti_put_varint(kpti_put_varint(head, l->used), thread);
-    if (!l->used) return;
+    char *at = kpti_put_varint(kpti_put_varint(head, from->used), from->thread);
+    if (!from->used) return;
     kpti_packed_put(&w->packed, head, (size_t)(at - head));
-    kpti_packed_put(&w->packed, l->events, l->used);
-    l->used = 0;
+    kpti_packed_put(&w->packed, from->events, from->used);
+    from->used = 0;
+}
+
+static void free_buffer(kpti_report *w, kpti_report_buffer *old)
+{
+    kpti_heap_give(&w->base.heap, old->events, old->capacity);
+    kpti_heap_give(&w->base.heap, old, sizeof *old);
 }
 
 /* Writes and frees the buffers of the tracks that have no open calls: most of many tracks have ended. */
 static void send_idle(kpti_report *w)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < w->buffered_count; i++) {
-        const uint32_t thread = w->buffered[i];
-        kpti_report_track *l = &w->track_states[thread];
-        if (l->depth) {
-            w->buffered[kept++] = thread;
+    for (uint32_t i = 0; i < w->buffer_count; i++) {
+        kpti_report_buffer *const buffer = w->buffers[i];
+        if (buffer->depth) {
+            w->buffers[kept++] = buffer;
             continue;
         }
-        send(w, thread);
-        kpti_heap_give(&w->base.heap, l->events, l->capacity);
-        l->events = NULL;
-        l->capacity = 0;
+        send(w, buffer);
+        w->track_states[buffer->thread].buffer = NULL;
+        free_buffer(w, buffer);
     }
-    w->buffered_count = kept;
-    w->buffered_most = 2 * kept > MAX_BUFFERS ? 2 * kept : MAX_BUFFERS;
+    w->buffer_count = kept;
+    w->most_buffers = 2 * kept > MAX_BUFFERS ? 2 * kept : MAX_BUFFERS;
 }
 
-/* Notes that THREAD, which has no buffer, gets one. */
-static kpt_status add_buffered(kpti_report *w, uint32_t thread)
+/* Gives THREAD, which has none, a buffer. Returns NULL, with the reason in *STATUS, if there is no memory. */
+static kpti_report_buffer *add_buffer(kpti_report *w, uint32_t thread, kpt_status *status)
 {
-    kpt_status status;
-    if (!w->buffered_most) w->buffered_most = MAX_BUFFERS;
-    if (w->buffered_count >= w->buffered_most) send_idle(w);
-    status = kpti_array_reach(&w->base.heap, &w->buffered, &w->buffered_capacity, w->buffered_count,
-                              sizeof *w->buffered);
-    if (status == KPT_OK) w->buffered[w->buffered_count++] = thread;
-    return status;
+    kpti_report_buffer *added;
+    if (!w->most_buffers) w->most_buffers = MAX_BUFFERS;
+    if (w->buffer_count >= w->most_buffers) send_idle(w);
+    *status = kpti_array_reach(&w->base.heap, &w->buffers, &w->buffer_capacity, w->buffer_count,
+                               sizeof(kpti_report_buffer *));
+    if (*status != KPT_OK) return NULL;
+    added = kpti_heap_take_zeroed(&w->base.heap, sizeof *added);
+    *status = added ? KPT_OK : KPT_E_MEMORY;
+    if (!added) return NULL;
+    added->thread = thread;
+    w->buffers[w->buffer_count++] = w->track_states[thread].buffer = added;
+    return added;
 }
 
 /* There may be many threads, most of them short, so buffers start small. */
-static kpt_status reserve(kpti_report *w, uint32_t thread)
+static kpt_status reserve(kpti_report *w, kpti_report_buffer *b)
 {
-    kpti_report_track *l = &w->track_states[thread];
-    uint32_t bytes = l->capacity ? l->capacity * 4 : FIRST_BYTES;
+    uint32_t bytes = b->capacity ? b->capacity * 4 : FIRST_BYTES;
     char *events;
-    if (l->capacity >= MAX_BYTES) {
-        send(w, thread);
+    if (b->capacity >= MAX_BYTES) {
+        send(w, b);
         return KPT_OK;
     }
     events = kpti_heap_take(&w->base.heap, bytes);
     if (!events) return KPT_E_MEMORY;
-    if (!l->capacity && add_buffered(w, thread) != KPT_OK) {
-        kpti_heap_give(&w->base.heap, events, bytes);
-        return KPT_E_MEMORY;
-    }
-    if (l->used) memcpy(events, l->events, l->used);
-    kpti_heap_give(&w->base.heap, l->events, l->capacity);
-    l->events = events;
-    l->capacity = bytes;
+    if (b->used) memcpy(events, b->events, b->used);
+    kpti_heap_give(&w->base.heap, b->events, b->capacity);
+    b->events = events;
+    b->capacity = bytes;
     return KPT_OK;
 }
 
@@ -103,6 +106,7 @@ static kpt_status reserve(kpti_report *w, uint32_t thread)
 static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt_status *status)
 {
     kpti_report_track *l;
+    kpti_report_buffer *b;
     char *at;
     *status = kpti_array_reach(&w->base.heap, &w->track_states, &w->track_capacity, thread,
                                sizeof *w->track_states);
@@ -111,13 +115,13 @@ static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt
     if (!l->is_known) {
         l->is_known = 1;
         l->start_ns = l->last_ns = ns;
-        *status = kpti_step_finder_thread(&w->steps, thread, ns);
-        if (*status != KPT_OK) return NULL;
     }
-    if (l->capacity - l->used < MAX_EVENT) *status = reserve(w, thread);
+    b = l->buffer ? l->buffer : add_buffer(w, thread, status);
+    if (!b) return NULL;
+    if (b->capacity - b->used < MAX_EVENT) *status = reserve(w, b);
     if (*status != KPT_OK) return NULL;
     if (ns < l->last_ns) ns = l->last_ns;
-    at = l->events + l->used;
+    at = b->events + b->used;
     at = kpti_put_varint(at, ((uint64_t)ns - (uint64_t)l->last_ns) << WHAT_BITS | what);
     l->last_ns = ns;
     return at;
@@ -125,7 +129,14 @@ static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt
 
 static void added(kpti_report *w, uint32_t thread, const char *end)
 {
-    w->track_states[thread].used = (uint32_t)(end - w->track_states[thread].events);
+    kpti_report_buffer *const b = w->track_states[thread].buffer;
+    b->used = (uint32_t)(end - b->events);
+}
+
+/* Returns NULL if THREAD has none. One with open calls has one. */
+static kpti_report_buffer *buffer_of(const kpti_report *w, uint32_t thread)
+{
+    return thread < w->track_capacity ? w->track_states[thread].buffer : NULL;
 }
 
 static kpt_status open_frame(kpti_writer *writer, const kpt_activity *a, const kpti_note *span)
@@ -137,6 +148,7 @@ static kpt_status open_frame(kpti_writer *writer, const kpt_activity *a, const k
     uint32_t forward = 0;
     int is_rare;
     kpt_status status = KPT_OK;
+    kpti_report_buffer *buffer;
     char *at;
     if (!span && (a->kind == KPT_KIND_OPERATOR || a->kind == KPT_KIND_RANGE_BEGIN)) {
         status = kpti_report_operator(w, a);
@@ -155,10 +167,11 @@ static kpt_status open_frame(kpti_writer *writer, const kpt_activity *a, const k
     }
     added(w, a->thread, at);
     w->track_states[a->thread].frames++;
-    w->track_states[a->thread].depth++;
+    buffer = w->track_states[a->thread].buffer;
+    buffer->depth++;
     if (!span) {
-        w->track_states[a->thread].begun_id = a->id;
-        w->track_states[a->thread].begun_ns = a->start_ns;
+        buffer->begun_id = a->id;
+        buffer->begun_ns = a->start_ns;
     }
     return KPT_OK;
 }
@@ -169,10 +182,12 @@ static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
     kpti_report *w = (kpti_report *)writer;
     int is_collection = call && call->kind == KPT_KIND_GC;
     uint32_t flags = call ? call->flags & FLAGS_OF_END : 0;
+    kpti_report_buffer *buffer;
     kpt_status status;
     char *at;
-    if (thread >= w->track_capacity || !w->track_states[thread].depth) return KPT_OK;
-    w->track_states[thread].depth--;
+    buffer = buffer_of(w, thread);
+    if (!buffer || !buffer->depth) return KPT_OK;
+    buffer->depth--;
     at = add(w, thread, ns, flags || is_collection ? CLOSE_MORE : CLOSE, &status);
     if (!at) return status;
     if (flags || is_collection)
@@ -199,12 +214,11 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *call)
 /* The resume is a call of its thread and is written once. The page makes the task's track from it. */
 static kpt_status take_task(kpti_report *w, const kpt_activity *point)
 {
-    const kpti_report_track *l =
-        point->thread < w->track_capacity ? &w->track_states[point->thread] : NULL;
+    const kpti_report_buffer *b = buffer_of(w, point->thread);
     kpt_status status;
     int is_new;
     char *at;
-    if (!l || l->begun_id != point->parent_id || l->begun_ns != point->start_ns) return KPT_OK;
+    if (!b || b->begun_id != point->parent_id || b->begun_ns != point->start_ns) return KPT_OK;
     status = kpti_resumes_point(&w->resumes, point, &is_new);
     if (status != KPT_OK || !is_new) return status;
     at = add(w, point->thread, point->start_ns, TASK, &status);
@@ -234,7 +248,12 @@ static kpt_status take_names(kpti_writer *writer, const kpt_batch *batch)
 
 static kpt_status take_marker(kpti_writer *writer, const kpt_activity *marker)
 {
-    return kpti_step_finder_marker(&((kpti_report *)writer)->steps, marker);
+    kpti_report *w = (kpti_report *)writer;
+    kpt_status status = KPT_OK;
+    if (marker->thread < w->track_capacity && w->track_states[marker->thread].is_known)
+        status = kpti_step_finder_thread(&w->steps, marker->thread,
+                                         w->track_states[marker->thread].start_ns);
+    return status == KPT_OK ? kpti_step_finder_marker(&w->steps, marker) : status;
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
@@ -272,8 +291,8 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
     kpti_report *w = (kpti_report *)writer;
     kpt_status status = kpti_frames_end(&w->frames);
     if (status != KPT_OK) return status;
-    for (uint32_t i = 0; i < w->track_capacity; i++)
-        send(w, i);
+    for (uint32_t i = 0; i < w->buffer_count; i++)
+        send(w, w->buffers[i]);
     kpti_packed_put(&w->packed, "", 1);
     kpti_report_put_text(w, stats);
     kpti_report_put_operators(w);
@@ -286,10 +305,10 @@ static void release(kpti_writer *writer)
 {
     kpti_report *w = (kpti_report *)writer;
     kpti_packed_end(&w->packed, 0);
-    for (uint32_t i = 0; i < w->track_capacity; i++)
-        kpti_heap_give(&writer->heap, w->track_states[i].events, w->track_states[i].capacity);
+    for (uint32_t i = 0; i < w->buffer_count; i++)
+        free_buffer(w, w->buffers[i]);
     kpti_heap_give(&writer->heap, w->track_states, w->track_capacity * sizeof *w->track_states);
-    kpti_heap_give(&writer->heap, w->buffered, w->buffered_capacity * sizeof *w->buffered);
+    kpti_heap_give(&writer->heap, w->buffers, w->buffer_capacity * sizeof(kpti_report_buffer *));
     kpti_fragments_free(&w->names);
     kpti_fragments_free(&w->threads);
     kpti_report_free_text(w);

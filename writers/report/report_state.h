@@ -13,17 +13,25 @@
 #include "writers/format/nested_frames.h"
 #include "writers/operators/step_finder.h"
 
-typedef struct kpti_report_track {
+/* What a track needs while it has open calls, or events that are not written. */
+typedef struct kpti_report_buffer {
     char *events; /* not written yet */
     uint32_t capacity;
     uint32_t used;
-    int64_t start_ns;
-    int64_t last_ns;
-    uint64_t frames; /* frames opened so far */
+    uint32_t thread;
     uint32_t depth;
-    uint32_t is_known; /* it has events, written or not */
     uint64_t begun_id; /* id of the call that opened last */
     int64_t begun_ns;
+} kpti_report_buffer;
+
+typedef struct kpti_report_track {
+    kpti_report_buffer *buffer; /* NULL: its events are written */
+    int64_t start_ns;
+    int64_t last_ns;
+    uint64_t frames : 63;  /* frames opened so far */
+    uint64_t is_known : 1; /* it has events, written or not */
+    /* the thread's number as a varint, and its escaped name up to a zero; NULL: it was not delivered */
+    const char *thread;
 } kpti_report_track;
 
 typedef struct kpti_report {
@@ -32,14 +40,14 @@ typedef struct kpti_report {
     kpti_resumes resumes;
     kpti_packed packed;
     kpti_fragments names;   /* as JSON; the note is the first line */
-    kpti_fragments threads; /* as JSON: names and ids */
+    kpti_fragments threads; /* memory of the tracks' threads */
     kpti_report_track *track_states;
     uint32_t track_capacity;
-    uint32_t *buffered; /* the tracks that have a buffer */
-    uint32_t buffered_capacity;
-    uint32_t buffered_count;
-    uint32_t buffered_most; /* count at which the buffers of idle tracks are written */
-    uint8_t *name_kinds;    /* by name; empty if there are no operators and no annotations */
+    kpti_report_buffer **buffers; /* of all tracks that have one */
+    uint32_t buffer_capacity;
+    uint32_t buffer_count;
+    uint32_t most_buffers; /* count at which those of idle tracks are written */
+    uint8_t *name_kinds;   /* by name; empty if there are no operators and no annotations */
     uint32_t name_kind_capacity;
     kpti_fragments forwards; /* functions of forward operators, as JSON */
     kpti_u64_map forward_of; /* by text: number of a forward function */

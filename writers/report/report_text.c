@@ -1,5 +1,6 @@
 #include "writers/report/report_text.h"
 
+#include "core/base/varint.h"
 #include "writers/chrome/chrome_events.h"
 #include "writers/format/stats_text.h"
 
@@ -53,12 +54,15 @@ kpt_status kpti_report_thread(kpti_report *w, const kpt_thread *thread)
 {
     char *begin = kpti_fragments_reserve(&w->threads,
                                          kpti_chrome_reserve(thread->name) + KPTI_CHROME_MAX_REST);
+    kpt_status status = kpti_array_reach(&w->base.heap, &w->track_states, &w->track_capacity,
+                                         thread->index, sizeof *w->track_states);
     char *at;
-    if (!begin) return KPT_E_MEMORY;
-    at = kpti_chrome_escape(PUT(begin, "\"name\":\""), thread->name);
-    at = kpti_put_u64(PUT(at, "\",\"tid\":"), thread->os_tid);
-    if (kpti_is_greenlet_tid(thread->os_tid)) at = PUT(at, ",\"group\":\"Greenlets\"");
-    return kpti_fragments_set(&w->threads, thread->index, begin, (size_t)(at - begin), 0);
+    if (!begin || status != KPT_OK) return begin ? status : KPT_E_MEMORY;
+    at = kpti_chrome_escape(kpti_put_varint(begin, thread->os_tid), thread->name);
+    *at++ = 0;
+    kpti_fragments_keep(&w->threads, (size_t)(at - begin));
+    w->track_states[thread->index].thread = begin;
+    return KPT_OK;
 }
 
 /* --- the JSON at the end ---------------------------------------------------------------------- */
@@ -92,18 +96,29 @@ static void put_names(kpti_report *w)
     kpti_report_put_literal(w, "]");
 }
 
+/* Writes the members of a track that a thread has. */
+static void put_thread(kpti_report *w, const char *thread)
+{
+    uint64_t tid = 0;
+    const char *name = thread ? kpti_read_varint(thread, &tid) : "unknown";
+    kpti_report_put_literal(w, "\"name\":\"");
+    kpti_report_put_literal(w, name);
+    kpti_report_put_literal(w, "\"");
+    if (!thread) return;
+    kpti_report_put(w, kpti_put_u64(PUT(w->text, ",\"tid\":"), tid));
+    if (kpti_is_greenlet_tid(tid)) kpti_report_put_literal(w, ",\"group\":\"Greenlets\"");
+}
+
 static void put_tracks(kpti_report *w)
 {
-    static const kpti_fragment unknown = {"\"name\":\"unknown\"", 16, 0};
     const char *comma = "{";
     kpti_report_put_literal(w, ",\"tracks\":[");
     for (uint32_t i = 0; i < w->track_capacity; i++) {
         const kpti_report_track *l = &w->track_states[i];
-        kpti_fragment thread = kpti_fragments_get(&w->threads, i, unknown);
         char *at;
         if (!l->is_known) continue;
         kpti_report_put_literal(w, comma);
-        kpti_packed_put(&w->packed, thread.text, thread.size);
+        put_thread(w, l->thread);
         at = kpti_put_u64(PUT(w->text, ",\"id\":"), i);
         at = kpti_put_u64(PUT(at, ",\"spans\":"), l->frames);
         at = kpti_report_put_time(w, PUT(at, ",\"start\":"), l->start_ns);

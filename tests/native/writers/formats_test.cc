@@ -95,6 +95,72 @@ TEST_F(Formats, CollapsedStacksAddUp)
                 static_cast<double>(lines.size()) / 2 + 1);
 }
 
+/* So many stacks that those of threads without open calls are written early. */
+TEST_F(Formats, CollapsedStacksOfManyThreadsAddUp)
+{
+    enum { TRACKS = 140000, POOL = 3 };
+    tape t;
+    std::map<std::string, uint64_t> expected, found;
+    const uint32_t f = t.name("f"), g = t.name("g;g"), main = t.thread("Main");
+    for (int i = 0; i < POOL; i++)
+        t.thread("Pool;");
+    t.enter(main, f, 0);
+    for (int64_t i = 0; i < TRACKS; i++) {
+        const uint32_t own = t.thread("T" + std::to_string(i));
+        const uint32_t pooled = 1 + static_cast<uint32_t>(i % POOL);
+        const int64_t ns = i * 100000;
+        t.enter(own, f, ns);
+        t.enter(own, g, ns + 1000);
+        t.leave(own, ns + 3000);
+        t.leave(own, ns + 4000);
+        if (i % 1000) continue;
+        t.enter(pooled, g, ns + 1000); /* its track has ended long before */
+        t.leave(pooled, ns + 6000);
+        t.enter(main, g, ns + 6000);
+        t.leave(main, ns + 7000);
+    }
+    t.leave(main, int64_t{TRACKS} * 100000);
+    for (int i = 0; i < TRACKS; i++) {
+        expected["T" + std::to_string(i) + ";f"] = 2;
+        expected["T" + std::to_string(i) + ";f;g:g"] = 2;
+    }
+    expected["Pool:;g:g"] = TRACKS / 1000 * 5;
+    expected["Main;f;g:g"] = TRACKS / 1000;
+    expected["Main;f"] = uint64_t{TRACKS} * 100 - TRACKS / 1000;
+    std::istringstream text(write(kpti_format_collapsed, t));
+    size_t lines = 0;
+    for (std::string line; std::getline(text, line); lines++) {
+        const size_t space = line.rfind(' ');
+        found[line.substr(0, space)] += std::stoull(line.substr(space + 1));
+    }
+    EXPECT_TRUE(found == expected);
+    EXPECT_EQ(found["Main;f"], expected["Main;f"]);
+    EXPECT_GT(lines, found.size()) << "stacks of the pool are written more than once";
+    EXPECT_LT(lines, found.size() + 10);
+}
+
+/* A function that calls many others, in turns: its children are more than its list has. */
+TEST_F(Formats, CollapsedStacksWithManyChildren)
+{
+    enum { CHILDREN = 50, ROUNDS = 20 };
+    tape t;
+    std::map<std::string, uint64_t> expected;
+    const uint32_t outer = t.name("outer"), thread = t.thread("T");
+    for (int i = 0; i < CHILDREN; i++)
+        t.name("f" + std::to_string(i));
+    int64_t ns = 0;
+    t.enter(thread, outer, ns);
+    for (int round = 0; round < ROUNDS; round++)
+        for (uint32_t i = 0; i < CHILDREN; i++) {
+            const uint32_t child = 1 + (i * 7 + static_cast<uint32_t>(round) * (i % 3)) % CHILDREN;
+            t.enter(thread, child, ns);
+            t.leave(thread, ns += 1000);
+            expected["T;outer;f" + std::to_string(child - 1)]++;
+        }
+    t.leave(thread, ns);
+    EXPECT_EQ(collapsed(t), expected);
+}
+
 TEST_F(Formats, NoCallsAreATraceToo)
 {
     tape t;

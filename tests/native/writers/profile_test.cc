@@ -244,4 +244,96 @@ TEST_F(Profile, StepsAreRowsOfTheirOwn)
     }
 }
 
+/* Threads of some calls each, so many that rows are passed, or forgotten, on the way. */
+tape many_threads(uint32_t count)
+{
+    tape t;
+    const uint32_t outer = t.name("outer"), inner = t.name("inner");
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t thread = t.thread("Thread-" + std::to_string(i));
+        t.enter(thread, outer, i);
+        t.enter(thread, inner, i + 1);
+        t.leave(thread, i + 2 + i % 1000);
+        t.leave(thread, i + 5 + i % 1000);
+    }
+    return t;
+}
+
+enum { MANY = 20000, HALF = 5000 };
+
+TEST_F(Profile, RowsOfManyThreadsArePassed)
+{
+    struct passed {
+        kpti_profile *profile = nullptr;
+        std::map<std::pair<uint32_t, uint32_t>, kpti_profile_row> rows;
+        uint32_t times = 0;
+        static kpt_status take(void *ctx, const kpti_profile_row *some, uint32_t count)
+        {
+            auto *p = static_cast<passed *>(ctx);
+            p->times++;
+            for (uint32_t i = 0; i < count; i++) {
+                const kpt_thread *thread = kpti_profile_thread(p->profile, some[i].thread);
+                EXPECT_NE(thread, nullptr);
+                if (!thread) return KPT_E_STATE;
+                EXPECT_EQ(thread->index, some[i].thread);
+                EXPECT_TRUE(
+                    p->rows.emplace(std::make_pair(some[i].name, some[i].thread), some[i]).second);
+            }
+            return KPT_OK;
+        }
+    } got;
+    tape t = many_threads(MANY);
+    delivered = t.delivery(KPT_ORDER_THREAD);
+    ASSERT_EQ(kpti_profile_open(&heap, KPTI_PROFILE_BY_THREAD, &profile), KPT_OK);
+    got.profile = profile;
+    kpti_profile_pass(profile, passed::take, &got);
+    ASSERT_EQ(kpti_profile_batch(profile, delivered.batch()), KPT_OK);
+    EXPECT_EQ(got.times, 2u);
+    EXPECT_EQ(kpti_profile_thread(profile, 0), nullptr) << "it is forgotten";
+    EXPECT_EQ(kpti_profile_pass_rest(profile), KPT_OK);
+    EXPECT_EQ(got.times, 3u);
+    EXPECT_EQ(got.rows.size(), 2u * MANY);
+    for (const auto &[key, row] : got.rows) {
+        EXPECT_EQ(row.calls, 1u);
+        EXPECT_EQ(row.total_ns, key.second % 1000 + (key.first ? 1 : 5));
+    }
+}
+
+TEST_F(Profile, AFailureToPassEndsTheDelivery)
+{
+    tape t = many_threads(MANY);
+    delivered = t.delivery(KPT_ORDER_THREAD);
+    ASSERT_EQ(kpti_profile_open(&heap, KPTI_PROFILE_BY_THREAD, &profile), KPT_OK);
+    kpti_profile_pass(
+        profile,
+        [](void *, const kpti_profile_row *, uint32_t) -> kpt_status { return KPT_E_STATE; },
+        nullptr);
+    EXPECT_EQ(kpti_profile_batch(profile, delivered.batch()), KPT_E_STATE);
+}
+
+TEST_F(Profile, TheLargestRowsOfManyThreadsAreKept)
+{
+    tape t = many_threads(MANY);
+    for (const kpti_profile_sort sort : {KPTI_PROFILE_BY_TOTAL, KPTI_PROFILE_BY_MAX}) {
+        take(t, KPTI_PROFILE_BY_THREAD);
+        const std::vector<kpti_profile_row> all = rows(sort);
+        kpti_profile_free(profile);
+        for (const uint32_t most : {3U, static_cast<uint32_t>(HALF)}) {
+            ASSERT_EQ(kpti_profile_open(&heap, KPTI_PROFILE_BY_THREAD, &profile), KPT_OK);
+            kpti_profile_keep(profile, sort, most);
+            ASSERT_EQ(kpti_profile_batch(profile, delivered.batch()), KPT_OK);
+            const std::vector<kpti_profile_row> kept = rows(sort);
+            ASSERT_GE(kept.size(), most);
+            EXPECT_LT(kept.size(), all.size() * 3 / 4);
+            for (uint32_t i = 0; i < most; i++) {
+                EXPECT_EQ(kept[i].name, all[i].name);
+                EXPECT_EQ(kept[i].thread, all[i].thread);
+                EXPECT_NE(kpti_profile_thread(profile, kept[i].thread), nullptr);
+            }
+            kpti_profile_free(profile);
+            profile = nullptr;
+        }
+    }
+}
+
 } // namespace
