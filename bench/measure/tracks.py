@@ -3,9 +3,9 @@
 figures as JSON to stdout.
 
 usage: PYTHONPATH=BUILD_DIR/package tracks.py KIND stream|ring COUNT OUTPUT
-       PYTHONPATH=BUILD_DIR/package tracks.py make COUNT OUTPUT
+       PYTHONPATH=BUILD_DIR/package tracks.py make-tracks|make-calls COUNT OUTPUT
 
-The second makes a stream with COUNT greenlets, one after the other. The first runs COUNT of KIND, each with two calls,
+The second makes a stream with COUNT greenlets, one after the other, or with COUNT calls of one thread. The first runs COUNT of KIND, each with two calls,
 five times over. The first two rounds are not counted: the memory has its size then. Bytes are private memory of the
 process. The time of a flush is processor time of an otherwise idle program, the best of three half seconds. KPT_GREENLETS is the folder of greenlet, if the Python has none.
 """
@@ -36,14 +36,25 @@ def flush_ms():
     return 1e3 * best / FLUSHES
 
 
-def make(count, output):
-    with kpytrace.trace(output):
-        greenlets(count)
+def leaf():
+    pass
+
+
+def calls(count):
+    def step():
+        leaf()
+        leaf()
+        leaf()
+
+    for _ in range(count // 4):
+        step()
 
 
 def main():
-    if sys.argv[1] == "make":
-        make(int(sys.argv[2]), sys.argv[3])
+    makers = {"make-tracks": greenlets, "make-calls": calls}
+    if sys.argv[1] in makers:
+        with kpytrace.trace(sys.argv[3]):
+            makers[sys.argv[1]](int(sys.argv[2]))
         return
     kind, mode, count, output = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
     run = {f.__name__: f for f in (threads, greenlets, tasks, counters)}[kind]

@@ -288,6 +288,7 @@ static PyMethodDef methods[] = {
     {"gpu_log", kpti_gpu_log_call, METH_O, kpti_gpu_log_doc},
     {"gpu_report", kpti_gpu_report_call, METH_O, kpti_gpu_report_doc},
     {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},
+    {"thread_sums", kpti_thread_sums_call, METH_VARARGS, kpti_thread_sums_doc},
     {"operators", kpti_operators_call, METH_VARARGS, kpti_operators_doc},
     {"steps", kpti_steps_call, METH_O, kpti_steps_doc},
     {"columns", kpti_columns_call, METH_VARARGS, kpti_columns_doc},

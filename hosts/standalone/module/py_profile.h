@@ -1,4 +1,5 @@
-/* py_profile.h: profile(trace, sort, most, by_thread, progress), a function of the module. */
+/* py_profile.h: profile(trace, sort, most, by_thread, progress) and thread_sums(trace, most, progress, take), functions
+ * of the module. */
 #ifndef KPTI_HOSTS_STANDALONE_MODULE_PY_PROFILE_H
 #define KPTI_HOSTS_STANDALONE_MODULE_PY_PROFILE_H
 
@@ -7,5 +8,7 @@
 
 extern const char kpti_profile_doc[];
 PyObject *kpti_profile_call(PyObject *module, PyObject *args);
+extern const char kpti_thread_sums_doc[];
+PyObject *kpti_thread_sums_call(PyObject *module, PyObject *args);
 
 #endif

@@ -72,16 +72,13 @@ class Totals:
     """Adds up rows of a profile, one for each function and thread."""
 
     def __init__(self) -> None:
-        self.threads: dict[bytes, list[int]] = {}  # calls and time, by name
         self.functions: set[bytes] = set()
-        self.python_calls = self.c_calls = 0
+        self.python_calls = self.c_calls = self.own_ns = 0
 
     def take(self, rows: list[Any]) -> None:
-        for name, _, file, first_line, thread, calls, own_ns, *_ in rows:
+        for name, _, file, first_line, _, calls, own_ns, *_ in rows:
             self.functions.add(name)
-            entry = self.threads.setdefault(thread, [0, 0])
-            entry[0] += calls
-            entry[1] += own_ns
+            self.own_ns += own_ns
             if file or first_line:
                 self.python_calls += calls
             else:
@@ -90,7 +87,7 @@ class Totals:
 
 def line(totals: Totals, per_call: tuple[float, float], info: dict[str, str]) -> str:
     """Returns the line of `kpytrace info`. INFO is the description of the process in the file."""
-    spent = sum(own_ns for _, own_ns in totals.threads.values())
+    spent = totals.own_ns
     cost = int(totals.python_calls * per_call[0] + totals.c_calls * per_call[1])
     share = f", {min(cost / spent, 1):.0%} of the time in the trace" if spent else ""
     here = {"python": f"{sys.implementation.name} {sys.version.split()[0]}", "host": os.uname().nodename[:64]}

@@ -42,14 +42,16 @@ def info(words: list[str]) -> int:
 usage: kpytrace info [OPTION]... FILE.kpt
 
 Describes a .kpt file: the program, threads, calls, dropped events, and the cost of tracing."""
-    parsed = parse_command(words, (RECOVER, QUIET, HELP), usage, (1,))
+    known = (Argument("count", "N", "how many threads to list (default: 50; 0: all)", "n"), RECOVER, QUIET, HELP)
+    parsed = parse_command(words, known, usage, (1,))
     if parsed is None:
         return 0
     options, (path,) = parsed
+    most = row_count(options, 50) or 2**64 - 1
     file = KptFile(path, options)
     bar = file.bar("reading")
     totals = cost.Totals()
-    file.standalone.profile(file.handle, SORTS["calls"], 2**32 - 1, True, bar, None, totals.take)
+    names, threads = file.standalone.thread_sums(file.handle, most, bar, totals.take)
     if bar:
         bar.close()
     calls = totals.python_calls + totals.c_calls
@@ -74,8 +76,11 @@ Describes a .kpt file: the program, threads, calls, dropped events, and the cost
     for name, value in lines:
         print(f"{name + ':':<14}{shown(value)}")
     print("threads:")
-    for name, (count, own) in sorted(totals.threads.items(), key=lambda item: -item[1][0]):
+    for name, count, own in threads:
         print(f"  {count:>14,} calls {amount(own):>12}  {shown(name.decode('utf-8', 'replace')) or '(no name)'}")
+    if names > len(threads):
+        count, own = (total - sum(row[i] for row in threads) for i, total in ((1, calls), (2, totals.own_ns)))
+        print(f"  {count:>14,} calls {amount(own):>12}  {names - len(threads):,} more threads (all: -n 0)")
     return 0
 
 

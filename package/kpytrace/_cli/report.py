@@ -10,6 +10,12 @@ import time
 from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command
 from .kpt_file import KptFile
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+_BEGIN = b"<script "  # of a section
+_PIECE_BYTES = 1 << 20
 _MEMORY = Argument("memory", "FILE", "also show these tables of memory (from `run --memory FILE.tables.json`)")
 INPUTS = (_MEMORY, RECOVER)
 
@@ -37,23 +43,26 @@ def _memory_section(path: str) -> bytes:
     return _section("memory", Tables(path).check().text)
 
 
-def _trace_section(path: str, folder: str, page: bytes, options: dict[str, str]) -> tuple[bytes, int]:
-    """Returns the section that the report writer appends to its page, named after the trace, and the number of
-    calls."""
+def _put_trace(path: str, folder: str, page_bytes: int, options: dict[str, str], out: BinaryIO) -> tuple[int, int]:
+    """Writes the section that the report writer appends to its page, named after the trace. Returns the numbers of
+    calls and of bytes."""
     import html
 
     file = KptFile(path, options)
     part = os.path.join(folder, "part.html")
     calls = file.write(part, "reporting")
-    with open(part, "rb") as written:
-        section = written.read()[len(page):]
-    os.unlink(part)
     name = html.escape(os.path.basename(path)).encode("utf-8", "replace")
-    return section.replace(b"<script ", b'<script data-name="%s" ' % name, 1), calls
+    with open(part, "rb") as written:
+        written.seek(page_bytes + len(_BEGIN))
+        size = out.write(b'<script data-name="%s" ' % name)
+        while piece := written.read(_PIECE_BYTES):
+            size += out.write(piece)
+    os.unlink(part)
+    return calls, size
 
 
-def make(files: list[str], options: dict[str, str], folder: str) -> tuple[list[bytes], int]:
-    """Returns the parts of the page, and the number of calls in it. `folder` is for temporary files."""
+def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) -> tuple[int, int]:
+    """Writes the page. Returns the numbers of calls and of bytes in it. `folder` is for temporary files."""
     from .._api import native
 
     native.load()
@@ -63,12 +72,11 @@ def make(files: list[str], options: dict[str, str], folder: str) -> tuple[list[b
     memories += [options["memory"]] if "memory" in options else []
     if len(memories) > 1:
         raise Usage("a report can show the tables of only one memory recording")
-    parts, calls = [page], 0
+    calls, size = 0, out.write(page)
     for path in traces:
-        section, count = _trace_section(path, folder, page, options)
-        parts.append(section)
-        calls += count
-    return parts + [_memory_section(path) for path in memories], calls
+        counts = _put_trace(path, folder, len(page), options, out)
+        calls, size = calls + counts[0], size + counts[1]
+    return calls, size + sum(out.write(_memory_section(path)) for path in memories)
 
 
 def main(words: list[str]) -> int:
@@ -87,11 +95,9 @@ def main(words: list[str]) -> int:
     path = check_output(target, "report")
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix=".kpytrace-", dir=os.path.dirname(path)) as folder:
-        parts, calls = make(files, options, folder)
-    with whole(path) as name, open(name, "wb") as out:
-        out.writelines(parts)
+        with whole(path) as name, open(name, "wb") as out:
+            calls, size = make(files, options, folder, out)
     if "quiet" not in options:
-        size = sum(len(part) for part in parts)
         print(f"kpytrace: {calls:,} calls, {size:,} bytes in {time.perf_counter() - began:.2f} s: {target}",
               file=sys.stderr)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from .arguments import Argument, Usage, parse_files
@@ -44,6 +45,7 @@ def main(words: list[str]) -> int:
 
     files = sorted((File(path) for path in paths), key=by_rank)
     quiet = "quiet" in options
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # others of Arrow keep what was freed
     what = parquet.What.CALLS if "calls" in options else parquet.What.FUNCTIONS
     if "ops" in options:
         what = parquet.What.OPERATORS_AND_CALLERS if "callers" in options else parquet.What.OPERATORS

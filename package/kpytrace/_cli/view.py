@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import io
 import os
 import secrets
 import sys
@@ -83,7 +84,9 @@ def _report(files: list[str], options: dict[str, str], port: int) -> _Server:
             content = file.read()
     else:
         with tempfile.TemporaryDirectory(prefix="kpytrace-") as folder:
-            content = b"".join(make(files, options, folder)[0])
+            page = io.BytesIO()
+            make(files, options, folder, page)
+            content = page.getvalue()
     return _Server(port, "report.html", content, "text/html; charset=utf-8")
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .kpt_header import File
 
 
-_ROWS = 1 << 20  # rows of calls that are buffered before they are written
-_ROWS_OF_GROUP = 1 << 17  # other rows
+_ROWS = 1 << 17  # rows of calls that are buffered before they are written
+_ROWS_OF_GROUP = 1 << 16  # other rows
 _KINDS = ("function", "operator", "annotation")  # by the number in columns() and profile()
 _BY_FUNCTION, _BY_AUTOGRAD = 1, 2  # callers of operators(); a larger number: autograd, for one that is not known
 
@@ -154,9 +154,13 @@ class _Calls:
     """Collects the calls of a file, which arrive in batches, into tables."""
 
     def __init__(self, arrow: Any, schema: Any, file: File, steps: Steps, put: Callable[[Any], None]) -> None:
+        import pyarrow.compute
+
+        self.compute = pyarrow.compute
         self.arrow, self.schema, self.file, self.steps, self.put = arrow, schema, file, steps, put
         self.names: list[tuple[str, str, int]] = []
-        self.threads: list[str] = []
+        self.threads: list[str] = []  # from first_thread on
+        self.first_thread = 0
         self.waiting: list[list[bytes]] = []
         self.rows = 0
 
@@ -165,8 +169,8 @@ class _Calls:
             self.names += [("unknown", "", 0)] * (number + 1 - len(self.names))
             self.names[number] = tuple(name)  # type: ignore[assignment]
         for number, thread in threads:
-            self.threads += ["unknown"] * (number + 1 - len(self.threads))
-            self.threads[number] = thread
+            self.threads += ["unknown"] * (number - self.first_thread + 1 - len(self.threads))
+            self.threads[number - self.first_thread] = thread
         self.waiting.append(columns)
         self.rows += len(columns[0]) // 8
         if self.rows >= _ROWS:
@@ -185,9 +189,12 @@ class _Calls:
         table.put_taken("kind", _KINDS, kinds)
         for i, name in enumerate(("function", "file", "line")):
             table.put_taken(name, [known[i] for known in self.names], names)
-        table.put_taken("thread", self.threads, threads)
+        table.put_taken("thread", self.threads, self.compute.subtract(threads, self.first_thread))
         table.columns.update(id=ids, parent_id=parents, start_ns=starts, duration_ns=lengths, depth=depths)
         self.waiting, self.rows = [], 0
+        last = threads[-1].as_py()  # calls come thread by thread
+        del self.threads[:last - self.first_thread]
+        self.first_thread = last
         self.put(table.made())
 
 

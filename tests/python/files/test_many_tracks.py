@@ -1,6 +1,7 @@
-"""Files with many tracks: what writing other formats, pages and tables of them takes follows the tracks that are open at
-one time, and a few hundred bytes for each that is in the file."""
+"""Files with many tracks, or many calls: what writing other formats, pages and tables of them takes follows the tracks
+that are open at one time, and a few hundred bytes for each that is in the file. Calls take no memory."""
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -12,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "fixtures"))
 
 from short_tracks import HAS_GREENLET, greenlets, threads
 from support import BACKEND, Case, FREE_THREADED
+from work import work
 
 import kpytrace
 
@@ -32,7 +34,10 @@ TRACKS = 20_000 if HAS_GREENLET and not FREE_THREADED and not KEEPS_FREED else 3
 make_tracks = greenlets if TRACKS == 20_000 else threads
 PYTHON_BYTES = 48 << 20  # the process alone, and the part of the file that is resident
 # A cursor for each track at once took 28 kB of each.
-EACH_BYTES = 1500 if TRACKS == 20_000 else 6000
+EACH_BYTES = 400 if TRACKS == 20_000 else 2000
+CALLS = 40_000_000 if os.environ.get("KPYTRACE_TEST_LONG", "0") != "0" else 4_000_000
+PYARROW_BYTES = 64 << 20  # that table loads
+HAS_PYARROW = importlib.util.find_spec("pyarrow") is not None
 
 
 @unittest.skipUnless(BACKEND.exists(), f"there is no {BACKEND.name}")
@@ -43,12 +48,12 @@ class ManyTracks(Case):
             make_tracks(TRACKS)
         return path
 
-    def run_command(self, *words):
+    def run_command(self, *words, most=PYTHON_BYTES + EACH_BYTES * TRACKS):
         reply = subprocess.run([sys.executable, "-c", COMMAND, *map(str, words)], capture_output=True, text=True)
         self.assertEqual(reply.returncode, 0, reply.stderr)
         peak = int(reply.stderr.split()[-1]) << 10
         if not KEEPS_FREED:
-            self.assertLess(peak, PYTHON_BYTES + EACH_BYTES * TRACKS, words)
+            self.assertLess(peak, most, words)
         return reply.stdout
 
     def test_what_commands_take(self):
@@ -59,10 +64,41 @@ class ManyTracks(Case):
         self.run_command("report", "-q", "-o", self.folder / "report.html", path)
         self.run_command("diff", path, path)
         self.assertIn(f"{TRACKS:,}", self.run_command("top", path))
+        self.assertEqual(len(self.run_command("top", "--threads", "-n", "10", path).splitlines()), 11)
+        text = self.run_command("info", "-n", "7", path)
+        lines = text[text.index("threads:\n"):].splitlines()
+        self.assertEqual(len(lines), 9)
+        names = int(lines[-1].split("  ")[-1].split(" ")[0].replace(",", "")) + 7
+        self.assertIn("more threads (all: -n 0)", lines[-1])
+        text = self.run_command("info", "-n", "0", path)
+        lines = text[text.index("threads:\n"):].splitlines()
+        self.assertEqual(len(lines), 1 + names)
+        self.assertGreater(names, TRACKS)
+        if HAS_PYARROW:
+            self.run_command("table", "-q", "-o", self.folder / "out.parquet", path,
+                             most=PYARROW_BYTES + PYTHON_BYTES + EACH_BYTES * TRACKS)
         events = self.read_trace(self.folder / "out.json")["traceEvents"]
         calls = [e for e in events if e["ph"] == "X" and e["name"].endswith(": leaf")]
         self.assertEqual(len({e["tid"] for e in calls}), TRACKS)
         self.assertEqual(len(calls), TRACKS)
+
+    def test_calls_take_none(self):
+        """Half of them are in a span, which other writers than that of .kpt look for."""
+        path = self.folder / "calls.kpt"
+        with kpytrace.trace(path):
+            work(CALLS // 2)
+            with kpytrace.span("half"):
+                work(CALLS // 2)
+        for suffix in ("pftrace", "html", "collapsed", "speedscope.json", "json", "kpt"):
+            with self.subTest(suffix):
+                out = self.folder / f"out.{suffix}"
+                out.symlink_to("/dev/null")
+                self.run_command("convert", path, out, most=PYTHON_BYTES)
+        self.run_command("report", "-q", "-o", self.folder / "report.html", path, most=PYTHON_BYTES)
+        self.run_command("merge", "-q", "-o", self.folder / "out.pftrace", path, path, most=PYTHON_BYTES)
+        self.run_command("info", path, most=PYTHON_BYTES)
+        self.run_command("top", path, most=PYTHON_BYTES)
+        self.run_command("diff", path, path, most=PYTHON_BYTES)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ static PyObject *rows_to_list(const void *table, uint32_t begin, uint32_t end, k
 
 PyObject *kpti_rows_to_lists(const void *table, uint32_t count, kpti_row_fn make, PyObject *take)
 {
-    enum { ROWS_AT_ONCE = 1 << 14 };
+    enum { ROWS_AT_ONCE = 1 << 12 };
     if (take == Py_None) return rows_to_list(table, 0, count, make);
     for (uint32_t begin = 0, end; begin < count; begin = end) {
         PyObject *list;

@@ -30,7 +30,7 @@ kpti_session_watch kpti_watch_of(kpti_long_call *call);
 typedef PyObject *(*kpti_row_fn)(const void *table, uint32_t index);
 
 /* Returns the first COUNT rows of TABLE as a list. If TAKE is a function and not None, calls it with lists of
- * at most 16,384 rows, so that not all of them are in memory, and returns None. */
+ * at most 4,096 rows, so that not all of them are in memory, and returns None. */
 PyObject *kpti_rows_to_lists(const void *table, uint32_t count, kpti_row_fn make, PyObject *take);
 
 /* Converts COUNT to a dictionary. */
