@@ -151,8 +151,8 @@ class Death(Packed):
                                          stdout=subprocess.PIPE)
                 first = child.stdout.readline()
                 time.sleep(2.1 + rng.random() * 0.2)
+                killed = time.monotonic()  # not after the kill: this program may have to wait for a processor there
                 child.kill()
-                killed = time.monotonic()
                 lines = [line.split() for line in (first + child.stdout.read()).splitlines()
                          if line.count(" ") == 1 and line[-1:].isdigit()]
                 child.wait()
