@@ -156,50 +156,6 @@ class Stream(Files):
 
 
 class Death(Files):
-    KILLS = 50 if os.environ.get("KPYTRACE_TEST_LONG") else 8
-
-    def test_killed_at_any_time_all_but_the_last_flush_is_there(self):
-        """The program prints its progress; the file must have the calls up to there."""
-        program = WORK + textwrap.dedent("""
-            import kpytrace, threading, time
-            kpytrace.start(sys.argv[1], flush_ns="20ms")
-            def busy():
-                while True:
-                    work(20000)
-                    time.sleep(float(sys.argv[2]))
-            threading.Thread(target=busy, daemon=True).start()
-            done = 0
-            while True:
-                work(50)
-                done += 50
-                print(done, time.monotonic(), flush=True)
-                time.sleep(0.001)
-            """)
-        seed = random.randrange(2**32)
-        rng = random.Random(seed)
-        for i in range(self.KILLS):
-            with self.subTest(f"kill {i}, seed {seed}"):
-                rest = 0.02 if i else 0  # without rests it records ten million calls a second
-                child = subprocess.Popen([sys.executable, "-c", program, self.kpt, str(rest)], text=True,
-                                         stdout=subprocess.PIPE)
-                first = child.stdout.readline()
-                time.sleep(0.55 + rng.random() * 0.2)
-                child.kill()
-                killed = time.monotonic()
-                lines = (first + child.stdout.read()).splitlines()
-                child.wait()
-                child.stdout.close()
-                lines = [line.split() for line in lines if line.count(" ") == 1 and line[-1:].isdigit()]
-                # Ten intervals and more, as the machine may be busy.
-                surely = max((int(n) for n, at in lines if float(at) < killed - 0.5), default=0)
-                handle, state, _ = _standalone.open(native.load(), self.kpt, False)
-                self.assertEqual(state, "cut off")
-                rows = _standalone.profile(handle, 0, 2**32 - 1, True, None)
-                leaves = [row[5] for row in rows
-                          if row[0].endswith(b": leaf") and row[4] == b"MainThread"]
-                self.assertGreaterEqual(sum(leaves), surely)
-                self.assertFalse([row for row in rows if b"unknown" in row[0]])
-
     def test_long_ago_is_there(self):
         """The file has calls from long before a kill, also those of a thread that sleeps since then."""
         program = WORK + textwrap.dedent("""

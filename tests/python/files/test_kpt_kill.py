@@ -12,7 +12,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
-from support import BACKEND, Case
+from support import BACKEND, Case, run_python
 from work import WORK
 
 from kpytrace import _standalone
@@ -70,6 +70,12 @@ class Kills(Case):
                 leaves, state = self.leaves(path)
                 self.assertEqual(state, "cut off")
                 self.assertGreaterEqual(leaves, flushed)
+                if not i:
+                    reply = run_python("-m", "kpytrace", "info", str(path))
+                    self.assertIn("cut off", reply.stdout)
+                    reply = run_python("-m", "kpytrace", "convert", str(path), str(self.path))
+                    self.assertEqual(reply.returncode, 0, reply.stderr)
+                    self.read_trace()
 
     def test_packed(self):
         self.check("packed")

@@ -3,8 +3,6 @@
 import json
 import os
 import pathlib
-import random
-import subprocess
 import sys
 import textwrap
 import threading
@@ -125,45 +123,6 @@ class Programs(Packed):
 
 
 class Death(Packed):
-    def test_killed_at_any_time_all_but_the_last_flush_is_there(self):
-        """The margin is 2 s, since the thread that flushes may not get a processor of a busy machine for a second."""
-        program = WORK + textwrap.dedent("""
-            import kpytrace, threading, time
-            kpytrace.start(sys.argv[1], flush_ns="20ms", compress=True)
-            def busy():
-                while True:
-                    work(20000)
-                    time.sleep(float(sys.argv[2]))
-            threading.Thread(target=busy, daemon=True).start()
-            done = 0
-            while True:
-                work(50)
-                done += 50
-                print(done, time.monotonic(), flush=True)
-                time.sleep(0.001)
-            """)
-        seed = random.randrange(2**32)
-        rng = random.Random(seed)
-        rests = (0.05, 0.01, 0)  # without rests it records ten million calls a second
-        for i, rest in enumerate(rests[:1] if "ASAN_OPTIONS" in os.environ else rests):
-            with self.subTest(f"kill {i}, seed {seed}"):
-                child = subprocess.Popen([sys.executable, "-c", program, self.kpt, str(rest)], text=True,
-                                         stdout=subprocess.PIPE)
-                first = child.stdout.readline()
-                time.sleep(2.1 + rng.random() * 0.2)
-                killed = time.monotonic()  # not after the kill: this program may have to wait for a processor there
-                child.kill()
-                lines = [line.split() for line in (first + child.stdout.read()).splitlines()
-                         if line.count(" ") == 1 and line[-1:].isdigit()]
-                child.wait()
-                child.stdout.close()
-                surely = max((int(n) for n, at in lines if float(at) < killed - 2), default=0)
-                self.assertEqual(_standalone.open(native.load(), self.kpt, False)[1], "cut off")
-                self.assertGreaterEqual(self.leaves(self.kpt, b"MainThread"), surely)
-                if not i:
-                    self.assertIn("cut off", self.command("info", self.kpt))
-                    self.trace_of(self.kpt)
-
     def test_exit_without_the_end(self):
         """os._exit after a flush, which waits until all is packed and written."""
         for text in ("kpytrace.dump(sys.argv[2])", "time.sleep(0.5)"):
