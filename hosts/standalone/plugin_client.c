@@ -79,6 +79,7 @@ kpt_status kpti_plugin_client_open(kpti_plugin_client *client, const char *plugi
     if (callbacks) {
         client->callbacks = *callbacks;
         host.tick_source = callbacks->tick_source;
+        if (callbacks->name.size) host.name = callbacks->name;
         if (callbacks->thread_attach) host.thread_attach = attach_thread;
         if (callbacks->on_watched_call) host.on_watched_call = watched_call;
     }

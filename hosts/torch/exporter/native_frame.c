@@ -79,6 +79,9 @@ static void put_time(kpti_writer *w, const kpti_native_profile *profile, int64_t
     kpti_out_wrote(&w->out, stpcpy(at, rest));
 }
 
+/* Readers add start and duration of the trace as doubles, whose sum must not lie behind the end of the window. */
+enum { WINDOW_MARGIN_NS = 1000 };
+
 static void put_closing(kpti_writer *w, const kpti_native_profile *profile)
 {
     const int64_t end_ns = profile->recording->end_ns;
@@ -99,7 +102,7 @@ static void put_closing(kpti_writer *w, const kpti_native_profile *profile)
     put_time(w, profile, profile->begin_ns, "},\n");
     put_text(w,
              "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\"");
-    put_time(w, profile, end_ns, "}\n");
+    put_time(w, profile, end_ns + WINDOW_MARGIN_NS, "}\n");
 }
 
 void kpti_native_put_tail(kpti_writer *w, const kpti_native_profile *profile)

@@ -160,6 +160,7 @@ kpt_status kpti_native_writer_begin(kpti_writer *writer, const kpti_native_profi
     kpt_status status;
     n->profile = profile;
     n->found = found;
+    n->numbers.operators = profile->recording->numbers_before;
     n->gpu.launched_ctx = (void *)(uintptr_t)found->stacks;
     status = kpti_torch_calls_open(profile->recording, 0, &n->events, &n->calls);
     if (status == KPT_OK) status = sort_ranges(n);
@@ -173,7 +174,7 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
     kpt_status status;
     (void)stats;
     put_memory(n, INT64_MAX);
-    kpti_chrome_put_links(writer, &n->threads);
+    if (!n->profile->recording->has_no_links) kpti_chrome_put_links(writer, &n->threads);
     status = kpti_chrome_gpu_events(&n->gpu, writer);
     kpti_native_put_tail(writer, n->profile);
     return status;

@@ -72,6 +72,12 @@ typedef struct kpti_torch_recording {
     const kpti_torch_memory *memory; /* by time; NULL if none was recorded */
     uint64_t memory_count;
     uint64_t memory_lost; /* reports that are missing, for want of memory */
+    /* Of a native profile: the numbers of operators and annotations begin behind this one, so that those of two
+     * profiles differ. */
+    uint64_t numbers_before;
+    uint32_t
+        has_no_links; /* 1: the program has switched off links from forward operators to autograd's nodes */
+    uint32_t reserved2;
 } kpti_torch_recording;
 
 #ifdef __cplusplus

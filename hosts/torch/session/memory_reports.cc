@@ -107,7 +107,7 @@ MemoryReports::MemoryReports(bool memory, bool inputs)
 
 void MemoryReports::mark_again()
 {
-    if (state_ && !memory_ && !ThreadState::get()) (void)ThreadState::push(state_);
+    if (state_ && !memory_ && !ThreadState::last()) (void)ThreadState::push(state_);
 }
 
 void MemoryReports::end()

@@ -1,6 +1,9 @@
 #define PY_SSIZE_T_CLEAN
 #include "hosts/torch/session/py_session_view.h"
 
+#include <torch/csrc/profiler/collection.h>
+
+#include <atomic>
 #include <optional>
 
 #include "hosts/torch/session/memory_reports.h"
@@ -152,6 +155,17 @@ PyObject *free_thread(PyObject *, PyObject *marks)
     return PyBool_FromLong(ThreadState::free_thread(marks == Py_True));
 }
 
+// Reserves numbers for the operators of a profile, of which TRACER has no more than half its events. Returns the number
+// before them. The numbers of later profiles are higher, until they are used up.
+uint64_t reserve_numbers(const kpt_tracer &tracer)
+{
+    static std::atomic<uint64_t> used{0};
+    kpt_stats stats;
+    KPT_INIT(&stats);
+    if (tracer.ops->get_stats(tracer.self, &stats) != KPT_OK) return 0;
+    return used.fetch_add(stats.events / 2 + 1) % (UINT32_MAX / 2);
+}
+
 PyDoc_STRVAR(view_recording_doc, "view_recording(host, ops, tracer, end_ns) -> a capsule with the "
                                  "recording of the stopped tracer, "
                                  "which the caller keeps alive");
@@ -173,6 +187,8 @@ PyObject *view_recording(PyObject *, PyObject *args)
     recording.tracer.ops = reinterpret_cast<const kpt_tracer_ops *>(static_cast<uintptr_t>(ops));
     recording.tracer.self = self;
     recording.end_ns = end_ns;
+    recording.numbers_before = reserve_numbers(recording.tracer);
+    recording.has_no_links = !torch::profiler::impl::get_fwd_bwd_enabled();
     if (owner->memory) {
         recording.memory = owner->memory->reports().data();
         recording.memory_count = owner->memory->reports().size();

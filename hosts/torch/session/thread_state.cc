@@ -27,7 +27,7 @@ uint32_t count_forks()
 
 ThreadState *state_of_thread()
 {
-    return dynamic_cast<ThreadState *>(ProfilerStateBase::get(false));
+    return dynamic_cast<ThreadState *>(ThreadState::last());
 }
 
 // Returns whether a state was removed. If torch has put something else over it, it stays.
@@ -76,7 +76,7 @@ bool ThreadState::push(const std::shared_ptr<ThreadState> &state)
 {
     (void)free_thread(false);
     ThreadState *last = state_of_thread();
-    if (ProfilerStateBase::get() && !last) return false;
+    if (ThreadState::last() && !last) return false;
     if (last) state->outer_ = last->shared_from_this();
     std::shared_ptr<ProfilerStateBase> pushed = state;
     ProfilerStateBase::push(std::move(pushed));

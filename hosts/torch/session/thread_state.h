@@ -53,12 +53,18 @@ class ThreadState : public torch::profiler::impl::ProfilerStateBase,
     bool is_running() const;
     void close();
 
+    // Returns the last state in the slot of the calling thread, or null.
+    static c10::DebugInfoBase *last()
+    {
+        return c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
+    }
+
     // Returns whether the calling thread is one that STATE's profile began on, or works for one: whether its slot has
     // STATE. A profiler of torch's own in the slot hides the states below it, and the answer is then true.
     static bool is_here(const ThreadState *state)
     {
-        const auto *last = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
-        return last == state || (last && is_below_last(state));
+        const c10::DebugInfoBase *const found = last();
+        return found == state || (found && is_below_last(state));
     }
 
     // Pushes STATE onto the slot of the calling thread, and returns true. Returns false if the slot has another profiler.

@@ -108,13 +108,16 @@ class SideBySide(unittest.TestCase):
             self.assertEqual(nesting.crossing_in(ours[name]), [])
 
     def test_numbers(self):
+        seen = set()
         for name, trace in ours.items():
             with self.subTest(name):
                 own = [event["args"]["External id"] for event in of(trace, *OPERATORS)]
-                self.assertEqual(own, list(range(1, len(own) + 1)))
+                self.assertEqual(own, list(range(own[0], own[0] + len(own))))
+                self.assertTrue(seen.isdisjoint(own))  # of other profiles of the process
+                seen.update(own)
                 if name in stock and name != "threads":  # torch goes on with the numbers of the last profile
                     theirs = [event["args"]["External id"] for event in of(stock[name], *OPERATORS)]
-                    self.assertEqual(own, [number - theirs[0] + 1 for number in theirs])
+                    self.assertEqual(own, [number - theirs[0] + own[0] for number in theirs])
                 indices = [event["args"]["Ev Idx"] for event in trace["traceEvents"]
                            if event.get("cat") in (PYTHON, *OPERATORS)]
                 self.assertEqual(indices, list(range(len(indices))))

@@ -36,6 +36,35 @@ def marker():
     torch.ones(1)
 """
 
+# What torch's own functions say of a profile, and settings of the process that it heeds.
+STATE = OWN + """
+import tempfile
+kpytrace.torch.install("native")
+
+def kind():
+    return str(torch._C._autograd._profiler_type()).rpartition(".")[2]
+
+def categories(prof):
+    with tempfile.TemporaryDirectory() as folder:
+        prof.export_chrome_trace(os.path.join(folder, "x.json"))
+        with open(os.path.join(folder, "x.json")) as file:
+            return {event.get("cat") for event in json.load(file)["traceEvents"]}
+kinds, links = [kind()], []
+for wanted in (True, False):
+    torch._C._profiler._set_fwd_bwd_enabled_val(wanted)
+    with torch.profiler.profile(activities=CPU) as prof:
+        kinds.append(kind())
+        (torch.ones(1, requires_grad=True) * 2).sum().backward()
+    stats = prof.profiler._stats
+    unread = stats.number_of_events, stats.function_events_build_tree_call_duration_us
+    links.append(["fwdbwd" in categories(prof), any(event.flow_id() for event in prof.profiler.kineto_results.events())])
+    prof.events()
+kinds.append(kind())
+read = [stats.number_of_events > 0, stats.parse_kineto_call_duration_us > 0,
+        stats.function_events_build_tree_call_duration_us > 0]
+print(json.dumps([kinds, links, unread, read, recorded.is_native(prof)]))
+"""
+
 # A program that uses the class knows that there is no memory profile.
 OWN_CLASS_WITH_ALL = OWN + """
 with kpytrace.torch.profile(activities=CPU, record_shapes=True, profile_memory=True, with_stack=True) as prof:
@@ -77,6 +106,10 @@ class Surface(unittest.TestCase):
     def test_fields_of_experimental_config(self):
         """Each is served or refused."""
         self.assertEqual(self.value(FIELDS), [])
+
+    def test_state_and_settings(self):
+        self.assertEqual(self.value(STATE), [["NONE", "KINETO", "KINETO", "NONE"], [[True, True], [False, False]], [0, 0],
+                                             [True, True, True], True])
 
     def test_our_own_class_with_all_options(self):
         self.assertEqual(self.value(OWN_CLASS_WITH_ALL), [True, 1, 4, [], True])

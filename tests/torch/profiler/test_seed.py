@@ -67,7 +67,8 @@ class Seed(unittest.TestCase):
     @unittest.skipUnless(sys.version_info[:2] == (3, 12), "as in torch")
     def test_T43_monitoring_callback(self):
         shown = "PyTorch Profiler" if sys.version_info[2] < 5 else None
-        self.assertEqual(support.program(MONITORING, "full").value, [shown, None])
+        for mode in ("full", "native"):
+            self.assertEqual(support.program(MONITORING, mode).value, [shown, None])
 
     def test_unexpected_c_return_events(self):
         reply = support.program(C_RETURNS, "full")

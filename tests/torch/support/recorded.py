@@ -31,3 +31,8 @@ def counts(prof):
 def calls(prof, function):
     """Returns how often FUNCTION, a Python function, was recorded."""
     return sum(event["cat"] == "python_function" and event["name"].endswith(": " + function) for event in events(prof))
+
+
+def events_of(prof):
+    """Returns the number of begins and ends that were recorded."""
+    return native.standalone.stats(prof.profiler.kineto_results.handle)["events"]

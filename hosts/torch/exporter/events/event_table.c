@@ -368,11 +368,12 @@ kpt_status kpti_event_table_make(kpti_event_table *table, const kpti_torch_recor
     kpt_status status;
     memset(&w, 0, sizeof w);
     w.table = table;
+    w.operators = (uint32_t)recording->numbers_before;
     status = kpti_torch_names_open(&w.names, recording);
     if (status == KPT_OK) status = deliver(&w);
     if (status == KPT_OK)
         status = kpti_event_table_add_memory(table, recording->memory, recording->memory_count);
-    if (status == KPT_OK) status = kpti_event_table_link(table);
+    if (status == KPT_OK && !recording->has_no_links) status = kpti_event_table_link(table);
     table->cpu_count = table->count;
     if (status == KPT_OK && gpu) status = kpti_event_table_add_gpu(table, gpu);
     free_walk(&w);

@@ -23,6 +23,10 @@ def _is_torchs(parse: Any) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in ("torch", "kpytrace")
 
 
+def _us(ns: int) -> int:
+    return -(-ns // 1000)  # no step took no time at all
+
+
 def patches(torch: ModuleType) -> list[tuple[type, str, Any]]:
     """Returns (class, name, replacement)."""
     kind = torch.autograd.profiler.profile
@@ -44,16 +48,18 @@ def patches(torch: ModuleType) -> list[tuple[type, str, Any]]:
     def ensure(original: Any) -> Any:
         @wraps(original)
         def _ensure_function_events(self: Any) -> None:
+            began = perf_counter_ns()
             tables = tables_of(self)
             if tables is None:
                 return original(self)
             self._needs_processing = False
-            began = perf_counter_ns()
+            read = perf_counter_ns()
             events = util.EventList(tables.function_events(self.use_device), use_device=self.use_device,
                                     profile_memory=self.profile_memory, with_flops=self.with_flops)
             events._tree_built = True
             stats = self._stats
-            stats.parse_kineto_call_duration_us = (perf_counter_ns() - began) // 1000
+            stats.parse_kineto_call_duration_us = _us(read - began)
+            stats.function_events_build_tree_call_duration_us = _us(perf_counter_ns() - read)
             stats.number_of_events = len(events)
             if self._old_function_events and self.acc_events:
                 events.extend(self._old_function_events)

@@ -234,9 +234,17 @@ def _is_enabled(original: Callable[[], bool]) -> Callable[[], bool]:
     return _profiler_enabled
 
 
+def _type(original: Callable[[], Any]) -> Callable[[], Any]:
+    def _profiler_type() -> Any:
+        kind = original()
+        return type(kind).KINETO if _last() else kind
+    return _profiler_type
+
+
 _MAKERS = {"_prepare_profiler": _prepare, "_enable_profiler": _enable, "_disable_profiler": _disable,
            "_toggle_collection_dynamic": _toggle, "_add_metadata_json": _add_metadata,
            "_is_kineto_stopped": _is_stopped, "_kineto_step": _step, "_profiler_enabled": _is_enabled,
+           "_profiler_type": _type,
            "ProfilerConfig": with_request}
 
 

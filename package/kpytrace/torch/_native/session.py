@@ -57,7 +57,7 @@ class NativeSession:
             ("exclude", "glob", b"*"),)
         options = {"filters": filters, "callbacks": callbacks,
                    "gc": self.request.experimental.get("record_python_gc_info", False),
-                   "gpu": _GPU_ON if self.has_gpu else _GPU_OFF}
+                   "gpu": _GPU_ON if self.has_gpu else _GPU_OFF, "tool_id": self._settings[3]}
         self._host = callbacks[0]
         self._begin_ns = time.time_ns()
         self._handle, noop, _, _ = native.standalone.start(self._settings[0], options)
