@@ -1,5 +1,6 @@
 """Lists and tables of events, as plain values that can be compared."""
 
+import inspect
 import unittest
 import warnings
 
@@ -12,6 +13,10 @@ FIELDS = ["activity_type", "concrete_inputs", "correlation_id", "cuda_elapsed_us
           "linked_correlation_id", "metadata_json", "name", "nbytes", "overload_name", "privateuse1_elapsed_us",
           "python_module_id", "scope", "shapes", "stack", "start_thread_id", "end_thread_id", "structured_input_shapes",
           "structured_input_strides"]
+
+# What torch from 2.14 on also has, beside the grouping by overload: whether the averages have Python calls.
+HAS_CALLS = "include_python_functions" in inspect.signature(EventList.key_averages).parameters
+CALLS = ((False, True), (False, False)) if HAS_CALLS else ()
 
 
 def field(event, name):
@@ -66,8 +71,8 @@ class Comparison(unittest.TestCase):
             self.assertEqual(difference(one, other), {}, one.name)
             self.assertEqual(repr(one), repr(other))
         for by_shapes, size in groupings:
-            for by_overload in (False, True):
-                grouping = by_shapes, size, by_overload
+            for by_overload, *with_calls in ((False,), (True,), *CALLS):
+                grouping = by_shapes, size, by_overload, *with_calls
                 averages, known = unmade(prof).key_averages(*grouping), theirs.key_averages(*grouping)
                 self.assertEqual([one.key for one in averages], [one.key for one in known])
                 self.assert_tables_equal(averages, known)

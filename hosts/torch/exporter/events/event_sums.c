@@ -231,7 +231,10 @@ kpt_status kpti_sums_group(kpti_sums *sums, const kpti_grouping *grouping)
         if (!g.prefix_of || !g.size_of) status = KPT_E_MEMORY;
     }
     for (uint32_t i = 0; i < sums->view->count && status == KPT_OK; i++) {
-        kpti_average *const average = average_of(&g, i);
+        const kpti_event *const event = kpti_view_event(sums->view, &sums->view->rows[i]);
+        kpti_average *average;
+        if (event->kind == KPTI_EVENT_PYTHON && !grouping->has_calls) continue;
+        average = average_of(&g, i);
         if (average)
             add_to(average, sums, i);
         else

@@ -35,6 +35,7 @@ typedef struct kpti_average {
 typedef struct kpti_grouping {
     const uint32_t *shapes; /* by inputs: a number for each text of shapes; NULL: not by shapes */
     uint32_t stack_size;    /* 0: not by stack */
+    int has_calls;          /* Python calls have groups, too */
 } kpti_grouping;
 
 typedef struct kpti_sums {

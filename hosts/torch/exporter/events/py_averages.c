@@ -77,9 +77,9 @@ static PyObject *make_all(maker *m, uint32_t stack_size, int is_total)
 }
 
 /* Adds up the rows. SHAPES has a number for each inputs, or is empty. */
-static int add_up(maker *m, const char *shapes, uint32_t stack_size, int is_total)
+static int add_up(maker *m, const char *shapes, uint32_t stack_size, int is_total, int has_calls)
 {
-    const kpti_grouping grouping = {(const uint32_t *)(const void *)shapes, stack_size};
+    const kpti_grouping grouping = {(const uint32_t *)(const void *)shapes, stack_size, has_calls};
     kpt_status status;
     Py_BEGIN_ALLOW_THREADS;
     if (is_total)
@@ -100,15 +100,16 @@ PyObject *kpti_py_averages(PyObject *self, PyObject *args)
     Py_ssize_t shape_bytes;
     unsigned int stack_size;
     int is_total;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!z#Ip", &PyTuple_Type, &options, &PyType_Type, &m.kind,
+    int has_calls;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!z#Ipp", &PyTuple_Type, &options, &PyType_Type, &m.kind,
                           &PyDict_Type, &m.model, &PyList_Type, &m.names, &shapes, &shape_bytes,
-                          &stack_size, &is_total))
+                          &stack_size, &is_total, &has_calls))
         return NULL;
     m.with_shapes = shapes || is_total;
     if (shapes && (size_t)shape_bytes < ((size_t)m.table->table.input_count + 1) * sizeof(uint32_t))
         return PyErr_Format(PyExc_ValueError, "each inputs need a number");
     if (kpti_py_view_make(m.table, options, &m.view, &m.sums) &&
-        add_up(&m, shapes, stack_size, is_total))
+        add_up(&m, shapes, stack_size, is_total, has_calls))
         list = make_all(&m, stack_size, is_total);
     kpti_sums_free(&m.sums);
     kpti_view_free(&m.view);

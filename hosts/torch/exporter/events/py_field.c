@@ -202,6 +202,7 @@ PyObject *kpti_py_field(kpti_py_table *p, const kpti_event *event, kpti_event_fi
     case KPTI_FIELD_structured_input_strides:
         return inputs(p, event, KPTI_INPUT_STRIDES);
     case KPTI_FIELD_kwinputs:
+    case KPTI_FIELD_typed_metadata:
     case KPTI_FIELD_extra_meta:
         return PyDict_New();
     case KPTI_FIELD_stack:

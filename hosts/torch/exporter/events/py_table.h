@@ -56,6 +56,7 @@ typedef struct kpti_py_table {
     X(structured_input_shapes)  \
     X(structured_input_strides) \
     X(kwinputs)                 \
+    X(typed_metadata)           \
     X(stack)                    \
     X(flops)                    \
     X(nbytes)                   \

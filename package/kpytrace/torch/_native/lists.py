@@ -4,6 +4,7 @@ native, that has made its list already, or that limits the time for it, uses tor
 
 from __future__ import annotations
 
+import inspect
 from functools import wraps
 from time import perf_counter_ns
 
@@ -68,14 +69,20 @@ def patches(torch: ModuleType) -> list[tuple[type, str, Any]]:
         return _ensure_function_events
 
     def key_averages(original: Any) -> Any:
+        others = list(inspect.signature(original).parameters)[3:]  # after self and the two groupings
+
         @wraps(original)  # inspect.signature() has torch's parameters
         def key_averages(self: Any, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
                          *more: Any, **options: Any) -> Any:
             tables = tables_alone(self) if group_by_stack_n >= 0 else None
             if tables is None:
                 return original(self, group_by_input_shape, group_by_stack_n, *more, **options)
-            # No event has an overload name, so that grouping by it changes nothing.
-            return util.EventList(tables.averages(self.use_device, bool(group_by_input_shape), group_by_stack_n),
+            # No event has an overload name, so that grouping by it changes nothing. From 2.14 on, torch leaves Python
+            # calls out by default.
+            given = {**dict(zip(others, more)), **options}
+            has_calls = given.get("include_python_functions", "include_python_functions" not in others)
+            return util.EventList(tables.averages(self.use_device, bool(group_by_input_shape), group_by_stack_n,
+                                                  bool(has_calls)),
                                   use_device=self.use_device, profile_memory=self.profile_memory,
                                   with_flops=self.with_flops)
         return key_averages

@@ -60,7 +60,11 @@ class NativeSession:
                    "gpu": _GPU_ON if self.has_gpu else _GPU_OFF, "tool_id": self._settings[3]}
         self._host = callbacks[0]
         self._begin_ns = time.time_ns()
-        self._handle, noop, _, _ = native.standalone.start(self._settings[0], options)
+        try:
+            self._handle, noop, _, _ = native.standalone.start(self._settings[0], options)
+        except Exception:  # a trace that runs has another tool, or there is no place for one more
+            options["tool_id"] = 0
+            self._handle, noop, _, _ = native.standalone.start(self._settings[0], options)
         if noop:
             raise RuntimeError(f"kpytrace can record nothing: {noop}")
         self._functions, self._tracer = native.standalone.tracer(self._handle)

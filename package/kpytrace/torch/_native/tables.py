@@ -90,8 +90,8 @@ class Tables:
         model.update(node_id=-1, use_device=device, overload_name="", input_shapes="", _kpytrace_tables=self)
         return model
 
-    def averages(self, device: Optional[str], by_shapes: bool, stack_size: int) -> list[Any]:
-        """Returns torch's FunctionEventAvgs, of events with one key each."""
+    def averages(self, device: Optional[str], by_shapes: bool, stack_size: int, has_calls: bool) -> list[Any]:
+        """Returns torch's FunctionEventAvgs, of events with one key each. HAS_CALLS: also of Python calls."""
         if by_shapes and self._shapes is None:
             numbers: dict[str, int] = {}
             texts = [str(shapes) for shapes in self.events.shapes()]
@@ -99,14 +99,14 @@ class Tables:
         shown, _, _, _ = self._read_names()
         averages: list[Any] = self.events.averages(
             self._options(device), _average_class(self._util), self._average_model(device), shown,
-            self._shapes if by_shapes else None, min(stack_size, _MOST_FRAMES), False)
+            self._shapes if by_shapes else None, min(stack_size, _MOST_FRAMES), False, has_calls)
         return averages
 
     def total(self, device: Optional[str]) -> Any:
         """Returns the FunctionEventAvg of all events."""
         shown, _, _, _ = self._read_names()
         found = self.events.averages(self._options(device), _average_class(self._util), self._average_model(device),
-                                     shown, None, 0, True)
+                                     shown, None, 0, True, True)
         total = found[0] if found else self._util.FunctionEventAvg()
         total.key = "Total"
         return total
