@@ -108,8 +108,8 @@ def measure(name, floor, folder):
         if name not in ("calls", "operators"):
             assert summary.kernels, summary.no_gpu
         file, packed = (os.path.join(folder, name) for name in ("out.kpt", "packed.kpt"))
-        trace.write(file)
-        subprocess.run([sys.executable, "-m", "kpytrace", "convert", "-q", "--compress", file, packed], check=True)
+        trace.write(packed)
+        subprocess.run([sys.executable, "-m", "kpytrace", "convert", "-q", "--no-compress", packed, file], check=True)
         figures["bytes"], figures["packed"] = (os.path.getsize(name) / count for name in (file, packed))
         figures["stats"] = {key: value for key, value in trace.stats().items() if value}
         figures["lost"] = summary.gpu_dropped

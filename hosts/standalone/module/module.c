@@ -294,7 +294,7 @@ static PyMethodDef methods[] = {
     {"columns", kpti_columns_call, METH_VARARGS, kpti_columns_doc},
     {"tasks", kpti_tasks_call, METH_VARARGS, kpti_tasks_doc},
     {"skipped", kpti_skipped_call, METH_O, kpti_skipped_doc},
-    {"compress", kpti_compress_call, METH_O, kpti_compress_doc},
+    {"no_compress", kpti_no_compress_call, METH_O, kpti_no_compress_doc},
     {"recover", kpti_recover_call, METH_VARARGS, kpti_recover_doc},
     {"report_page", report_page, METH_NOARGS, report_page_doc},
     {"listen", listen_again, METH_NOARGS, listen_doc},

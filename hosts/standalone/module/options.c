@@ -5,6 +5,7 @@ typedef enum option_kind {
     SWITCH,
     NOT_SWITCH,
     SESSION, /* a flag of the session */
+    NOT_SESSION,
     COUNT32,
     COUNT64,
     ON_FULL,
@@ -28,7 +29,7 @@ static const option known_options[] = {
     {"tasks", SWITCH, KPT_TRACE_TASKS},
     {"gc", SESSION, KPTI_SESSION_GC},
     {"ring", SESSION, KPTI_SESSION_RING},
-    {"compress", SESSION, KPTI_SESSION_COMPRESS},
+    {"compress", NOT_SESSION, KPTI_SESSION_NO_COMPRESS},
     {"save_at_term", SESSION, KPTI_SESSION_TERM},
     {"flush_at_crash", SESSION, KPTI_SESSION_CRASH},
     {"chained_signals", COUNT32, AT(session.chained_signals)},
@@ -175,6 +176,7 @@ static int read_option(PyObject *value, const option *o, kpti_start_args *args)
 {
     static const char *const policies[] = {"stop", "ring", NULL};
     int truth;
+    uint32_t *flags = &args->tracer.flags;
     switch (o->kind) {
     case COUNT32:
     case COUNT64:
@@ -190,15 +192,17 @@ static int read_option(PyObject *value, const option *o, kpti_start_args *args)
         return read_text(value, o, args);
     case CALLBACKS:
         return read_callbacks(value, args);
+    case SESSION:
+    case NOT_SESSION:
+        flags = &args->session.flags;
+        break;
     case SWITCH:
     case NOT_SWITCH:
-    case SESSION:
         break;
     }
     truth = PyObject_IsTrue(value);
     if (truth < 0) return 0;
-    if (o->kind == SESSION && truth) args->session.flags |= o->where;
-    if (o->kind != SESSION && truth == (o->kind == SWITCH)) args->tracer.flags |= o->where;
+    if (truth == (o->kind == SESSION || o->kind == SWITCH)) *flags |= o->where;
     return 1;
 }
 

@@ -69,14 +69,14 @@ PyObject *kpti_stats_call(PyObject *module, PyObject *capsule)
     return dict;
 }
 
-const char kpti_compress_doc[] =
-    "compress(trace): the .kpt files that an opened trace writes are packed";
-PyObject *kpti_compress_call(PyObject *module, PyObject *capsule)
+const char kpti_no_compress_doc[] =
+    "no_compress(trace): the .kpt files that an opened trace writes are not packed";
+PyObject *kpti_no_compress_call(PyObject *module, PyObject *capsule)
 {
     kpti_session *session = kpti_session_of(capsule);
     (void)module;
     if (!session) return NULL;
-    kpti_session_compress(session);
+    kpti_session_no_compress(session);
     return Py_NewRef(Py_None);
 }
 

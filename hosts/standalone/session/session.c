@@ -108,7 +108,7 @@ static kpt_status start_inside(kpti_session *s, const kpt_tracer_args *args,
     int os_error = 0;
     write_info(s, options->info);
     if (options->flags & KPTI_SESSION_RING) s->most_notes = RING_NOTES;
-    s->compress = (options->flags & KPTI_SESSION_COMPRESS) != 0;
+    s->no_compress = (options->flags & KPTI_SESSION_NO_COMPRESS) != 0;
     if (options->stream) os_error = kpti_session_begin_stream(s, options->stream);
     if (os_error) return kpti_session_fail_io(error, os_error, options->stream);
     kpti_gpu_start(&s->gpu, &s->client, options->gpu, (options->flags & KPTI_SESSION_RING) != 0);
@@ -172,9 +172,9 @@ const char *kpti_session_noop_reason(const kpti_session *session)
     return session->noop_reason[0] ? session->noop_reason : NULL;
 }
 
-void kpti_session_compress(kpti_session *session)
+void kpti_session_no_compress(kpti_session *session)
 {
-    session->compress = 1;
+    session->no_compress = 1;
 }
 
 uint64_t kpti_session_skipped(const kpti_session *session, uint32_t *kind)

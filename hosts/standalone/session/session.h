@@ -36,8 +36,9 @@ kpti_kpt_state kpti_session_state(const kpti_session *session);
 uint64_t kpti_session_skipped(const kpti_session *session, uint32_t *kind);
 kpt_str kpti_session_info(const kpti_session *session);
 
-/* Chunks in the .kpt files that an opened session writes are packed. Call it before another thread uses the session. */
-void kpti_session_compress(kpti_session *session);
+/* Chunks in the .kpt files that an opened session writes are not packed. Call it before another thread uses the session.
+ */
+void kpti_session_no_compress(kpti_session *session);
 
 /* Replaces the info of start's options, also in the stream, when more is known. */
 kpt_status kpti_session_set_info(kpti_session *session, kpt_str info, kpti_session_error *error);

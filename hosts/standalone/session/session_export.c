@@ -201,7 +201,7 @@ static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char
         free(w);
         return kpti_session_fail_io(error, os_error, path);
     }
-    if (s->compress) (void)kpti_kpt_pack(w);
+    if (!s->no_compress) (void)kpti_kpt_pack(w);
     kpti_kpt_put_notes(w, from->notes);
     (void)kpti_gpu_put(w, from->gpu, &written);
     if (written.texts) kpti_gpu_put_counts(w, from->gpu);

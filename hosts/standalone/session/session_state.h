@@ -46,7 +46,7 @@ struct kpti_session {
     int has_service;
     kpti_service_thread service;
     kpti_sigterm_flush sigterm_flush;
-    int compress;             /* chunks in the .kpt files that it writes are packed */
+    int no_compress;          /* chunks in the .kpt files that it writes are not packed */
     char dump_path[PATH_MAX]; /* empty if signals write nothing */
     int is_saved;             /* the complete recording is in dump_path; guarded by control */
     _Atomic uint32_t dumps;

@@ -12,7 +12,7 @@ int kpti_session_begin_stream(kpti_session *s, const char *path)
     (void)snprintf(s->stream_path, sizeof s->stream_path, "%s", path);
     error = kpti_kpt_create(&s->stream, path, 1, s->traced_pid, s->base_ns, kpt_str_of(s->info));
     s->streams = s->stream_open = !error;
-    if (!error && s->compress) (void)kpti_kpt_pack(&s->stream);
+    if (!error && !s->no_compress) (void)kpti_kpt_pack(&s->stream);
     return error;
 }
 

@@ -21,8 +21,8 @@ enum {
     /* A crash (SIGSEGV, SIGBUS, SIGFPE, SIGABRT) ends the process after a flush of the stream; see
      * crash_flush.h. */
     KPTI_SESSION_CRASH = 1 << 3,
-    KPTI_SESSION_COMPRESS =
-        1 << 4, /* chunks in the .kpt files that the session writes are packed */
+    KPTI_SESSION_NO_COMPRESS =
+        1 << 4, /* chunks in the .kpt files that the session writes are not packed */
 };
 
 /* Zero means the default. The pointers are borrowed during start. */

@@ -54,7 +54,7 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
     stream=True               write a .kpt file beside the output while the program runs, so that
                               memory stays bounded, and convert it to the output at the end
     flush_ns="1s"             how often the events of idle threads are written to a stream
-    compress=True             pack the events in .kpt files: 3 to 5 bytes a call instead of 16
+    compress=False            do not pack the events in .kpt files: 16 bytes a call instead of 3 to 5
     ring_ns="10s"             keep the last so many nanoseconds, or "10s", "500ms"
     ring_bytes="64MB"         keep the last so many bytes
     min_duration_ns="10us"    leave shorter calls out

@@ -18,7 +18,8 @@ usage: kpytrace convert [OPTION]... IN.kpt OUT
 
 Writes the trace of a .kpt file in the format of OUT's suffix: .json, .pftrace,
 .speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which completes a cut-off file."""
-    known = (Argument("compress", "", "pack the events of a .kpt file"), RECOVER, QUIET, HELP)
+    known = (Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"), RECOVER,
+             QUIET, HELP)
     parsed = parse_command(words, known, usage, (2,))
     if parsed is None:
         return 0
@@ -27,8 +28,8 @@ Writes the trace of a .kpt file in the format of OUT's suffix: .json, .pftrace,
 
     path = check_output(target)
     file = KptFile(source, options)
-    if "compress" in options:
-        file.standalone.compress(file.handle)
+    if "no-compress" in options:
+        file.standalone.no_compress(file.handle)
     began = time.perf_counter()
     calls = file.write(path)
     if not file.quiet:

@@ -16,7 +16,8 @@ _VALUES = {"max_events": "N", "max_bytes": "SIZE", "on_full": "WORD", "ring": "1
            "overhead_permille": "N", "tool_id": "N", "flush_ns": "TIME", "include": "PATTERN",
            "exclude": "PATTERN"}
 _NEGATED = {"c_calls": "leave out functions written in C",
-            "tasks": "give asyncio's tasks no tracks of their own"}
+            "tasks": "give asyncio's tasks no tracks of their own",
+            "compress": "do not pack the events in .kpt files, which then have 16 bytes a call instead of 3 to 5"}
 _OWN = (
     Argument("output", "FILE", "the file of the trace; its suffix selects the format: .json, .pftrace, "
              ".kpt, .html, .speedscope.json, .collapsed, and each but .kpt also with .gz "

@@ -230,7 +230,7 @@ class Run(Case):
 
         text = run_python("-m", "kpytrace", "run", "--help").stdout
         for name in options.OPTIONS:
-            no = "no-" if name in ("c_calls", "tasks") else ""
+            no = "no-" if name in ("c_calls", "tasks", "compress") else ""
             self.assertIn(f"--{no}{name.replace('_', '-')}", text)
 
 

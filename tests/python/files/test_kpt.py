@@ -64,7 +64,7 @@ class Stream(Files):
         self.assertEqual(one, two)
 
     def test_a_stream_holds_all(self):
-        with kpytrace.trace(self.kpt, flush_ns="10ms") as t:
+        with kpytrace.trace(self.kpt, flush_ns="10ms", compress=False) as t:
             work(30000)
             thread = threading.Thread(target=work, args=(20000,))
             thread.start()
@@ -86,7 +86,7 @@ class Stream(Files):
                 lines = open("/proc/self/status").read().splitlines()
                 return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
             before = highest()
-            t = kpytrace.start({str(self.kpt)!r})
+            t = kpytrace.start({str(self.kpt)!r}, compress=False)
             work(4_000_000)
             calls = t.stop().calls
             t.write("/dev/null")
@@ -178,7 +178,7 @@ class Death(Files):
         def work_under_a_limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             before = resource.getrlimit(resource.RLIMIT_FSIZE)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))
             trace = kpytrace.start(self.kpt)
             work(50_000)
             try:

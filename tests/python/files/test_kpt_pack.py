@@ -46,7 +46,7 @@ class Packed(Case):
 
 class Programs(Packed):
     def test_a_file_is_smaller_and_has_the_same(self):
-        with kpytrace.trace(gc=True, compress=True) as t:
+        with kpytrace.trace(gc=True) as t:
             with kpytrace.span("a span"):
                 work(3000)
             thread = threading.Thread(target=work, args=(20000,), name="t")
@@ -60,7 +60,7 @@ class Programs(Packed):
         self.assertLess(self.kpt.stat().st_size, 6 * t.summary.calls)
 
     def test_a_stream_holds_all(self):
-        with kpytrace.trace(self.kpt, flush_ns="10ms", compress=True) as t:
+        with kpytrace.trace(self.kpt, flush_ns="10ms") as t:
             threads = [threading.Thread(target=work, args=(20000,)) for _ in range(3)]
             for thread in threads:
                 thread.start()
@@ -73,27 +73,27 @@ class Programs(Packed):
         self.assertTrue(File(str(self.kpt)).ended)
 
     def test_a_stream_is_read_and_written_while_it_runs(self):
-        with kpytrace.trace(self.kpt, compress=True):
+        with kpytrace.trace(self.kpt):
             for done in range(1, 4):
                 work(10000)
                 self.assertEqual(self.leaves(kpytrace.dump(self.folder / "copy.kpt")), done * 10000)
                 self.assertEqual(self.leaves(self.kpt), done * 10000, "all is in the file")
 
     def test_a_stream_to_another_format(self):
-        with kpytrace.trace(self.path, stream=True, compress=True):
+        with kpytrace.trace(self.path, stream=True):
             work(1000)
         names = [e["name"] for e in json.loads(self.path.read_text())["traceEvents"] if e["ph"] == "X"]
         self.assertEqual(sum(name.endswith(": leaf") for name in names), 1000)
 
     def test_a_dump_of_a_ring(self):
-        with kpytrace.trace(self.kpt, ring="64MB", compress=True) as t:
+        with kpytrace.trace(self.kpt, ring="64MB") as t:
             work(20000)
             path = kpytrace.dump()
         self.assertEqual(self.leaves(path), 20000)
         self.assertLess(os.path.getsize(path), 6 * t.summary.calls)
 
     def test_a_fork_leaves_the_stream_alone(self):
-        with kpytrace.trace(self.kpt, flush_ns="1ms", compress=True):
+        with kpytrace.trace(self.kpt, flush_ns="1ms"):
             for _ in range(20):
                 work(1000)
                 pid = os.fork()
@@ -112,7 +112,7 @@ class Programs(Packed):
                 lines = open("/proc/self/status").read().splitlines()
                 return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
             before = highest()
-            t = kpytrace.start({str(self.kpt)!r}, compress=True)
+            t = kpytrace.start({str(self.kpt)!r})
             work(4_000_000)
             t.stop()
             t.write("/dev/null")
@@ -128,7 +128,7 @@ class Death(Packed):
         for text in ("kpytrace.dump(sys.argv[2])", "time.sleep(0.5)"):
             reply = run_python("-c", WORK + textwrap.dedent(f"""
                 import kpytrace, os, time
-                kpytrace.start(sys.argv[1], flush_ns="10ms", compress=True)
+                kpytrace.start(sys.argv[1], flush_ns="10ms")
                 work(50000)
                 {text}
                 os._exit(0)
@@ -140,7 +140,7 @@ class Death(Packed):
     def test_a_crash_flushes(self):
         reply = run_python("-c", WORK + textwrap.dedent("""
             import kpytrace, os, signal
-            kpytrace.start(sys.argv[1], flush_ns="1000s", compress=True)
+            kpytrace.start(sys.argv[1], flush_ns="1000s")
             work(50000)
             os.kill(os.getpid(), signal.SIGSEGV)
             """), str(self.kpt))
@@ -151,28 +151,32 @@ class Death(Packed):
 class Commands(Packed):
     def setUp(self):
         super().setUp()
-        with kpytrace.trace(self.kpt):
+        with kpytrace.trace(self.kpt, compress=False):
             work(20000)
         self.packed = self.folder / "packed.kpt"
 
     def test_convert_packs(self):
-        self.command("convert", "-q", "--compress", self.kpt, self.packed)
+        self.command("convert", "-q", self.kpt, self.packed)
         self.assertLess(self.packed.stat().st_size, self.kpt.stat().st_size / 2)
         self.assertEqual(self.trace_of(self.packed), self.trace_of(self.kpt))
         again = self.folder / "again.kpt"
-        self.command("convert", "-q", self.packed, again)
-        self.assertEqual(again.stat().st_size, self.packed.stat().st_size)
+        self.command("convert", "-q", "--no-compress", self.kpt, again)
+        self.assertGreater(again.stat().st_size, 16 * 20000)
+        self.command("convert", "-q", "--no-compress", self.packed, again)
+        self.assertEqual(again.stat().st_size, self.packed.stat().st_size, "packed events stay so")
 
-    def test_run_packs(self):
+    def test_run_packs_unless_told(self):
         script = self.folder / "script.py"
         script.write_text(WORK + "work(20000)\n")
-        self.command("run", "-q", "--compress", "-o", self.packed, script)
+        self.command("run", "-q", "-o", self.packed, script)
         self.assertEqual(self.leaves(self.packed), 20000)
-        self.assertLess(self.packed.stat().st_size, 6 * 40000)
-        environment = {**os.environ, "KPYTRACE_COMPRESS": "1"}
-        reply = run_python("-m", "kpytrace", "run", "-q", "-o", str(self.packed), str(script), env=environment)
-        self.assertEqual(reply.returncode, 0, reply.stderr)
-        self.assertLess(self.packed.stat().st_size, 6 * 40000)
+        self.assertLess(self.packed.stat().st_size, 6 * 20000)
+        for words, environment in ((["--no-compress"], {}), ([], {"KPYTRACE_COMPRESS": "0"})):
+            reply = run_python("-m", "kpytrace", "run", "-q", *words, "-o", str(self.packed), str(script),
+                               env={**os.environ, **environment})
+            self.assertEqual(reply.returncode, 0, reply.stderr)
+            self.assertEqual(self.leaves(self.packed), 20000)
+            self.assertGreater(self.packed.stat().st_size, 16 * 20000)
 
     def test_every_command_prints_the_same(self):
         """On files of every format, the commands print the same as on the unpacked files."""
@@ -193,7 +197,7 @@ class Commands(Packed):
             self.assertEqual(self.command("diff", "-q", plain, packed), self.command("diff", "-q", plain, plain))
 
     def test_damage_is_read_up_to_it(self):
-        self.command("convert", "-q", "--compress", self.kpt, self.packed)
+        self.command("convert", "-q", self.kpt, self.packed)
         data = bytearray(self.packed.read_bytes())
         data[len(data) // 2] ^= 1
         self.packed.write_bytes(data)
