@@ -24,7 +24,7 @@ except ImportError:
     gevent = None
 
 PROGRAM = pathlib.Path(__file__).with_name("soak_program.py")
-MORE_BYTES = 4 << 20  # than after a quarter of the time; a thread or greenlet each thousandth of a second ends meanwhile
+MORE_BYTES = 8 << 20  # than after a quarter of the time; a thread or greenlet each thousandth of a second ends meanwhile
 TIMES = 5  # flushes that walked what has ended took hundreds of times as long
 MORE_SECONDS = 0.05  # of processor time for 100 flushes: noise of other programs
 
