@@ -79,6 +79,20 @@ torch-newest-environment:
 	@python=$$(scripts/pythons/list | awk '$$1 == "3.12" { print $$2 }'); \
 	scripts/torch_env "$${python:?torch: there is no Python 3.12}" build/torch/newest newest
 
+# The releases of torch, beside that of the other environments and the newest, with which native profiles are tested.
+TORCH_MINORS := 2.12 2.14
+TORCH_MINOR_ENVIRONMENTS := $(TORCH_MINORS:%=build/torch/%/.complete)
+
+$(TORCH_MINOR_ENVIRONMENTS): build/torch/%/.complete:
+	@python=$$(scripts/pythons/list | awk '$$1 == "3.12" { print $$2 }'); \
+	scripts/torch_env "$${python:?torch: there is no Python 3.12}" build/torch/$* '$*.*' >/dev/null
+
+.PHONY: torch-minors
+torch-minors: export KPYTRACE_TEST_LONG := 1
+torch-minors: $(TORCH_MINOR_ENVIRONMENTS) build-release ## the tests of native profiles with torch 2.12 and 2.14
+	@cmake build/release >build/release/configure.log
+	@scripts/run_tests release --tests-regex '^torch\.2\.'
+
 .PHONY: torch-newest
 torch-newest: export KPYTRACE_TEST_LONG := 1
 torch-newest: torch-newest-environment build-release ## the tests of the torch host with the newest torch
@@ -128,7 +142,7 @@ test-all: export KPYTRACE_TEST_LONG := 1
 test-all: ## test, with more Pythons and the newest torch; then sanitizers, fuzzers and cross
 	@$(MAKE) pythons
 	@$(MAKE) lint
-	@$(MAKE) torch-newest-environment
+	@$(MAKE) torch-newest-environment $(TORCH_MINOR_ENVIRONMENTS)
 	@$(MAKE) whole-builds
 	@$(MAKE) test
 	@$(MAKE) asan
