@@ -60,13 +60,17 @@ uint64_t kpti_open_digest(const kpti_stream *stream, kpti_open_stack open)
 
 /* --- the chunks after the first ---------------------------------------------------------------- */
 
-/* Copies the details from *I on and moves *I behind them. */
-static kpti_event *put_details(const kpti_open_at_end *before, uint64_t *i, kpti_event *at)
+/* Copies the details from *I on and moves *I behind them. Those that have a time get TICKS: in this chunk their own would
+ * mean another one. */
+static kpti_event *put_details(const kpti_open_at_end *before, uint64_t *i, uint64_t ticks,
+                               kpti_event *at)
 {
     for (; *i < before->count; (*i)++) {
         const uint32_t kind = kpti_event_kind(before->events[*i]);
         if (kind == KPTI_EVENT_OPEN) break;
-        *at++ = before->events[*i];
+        *at++ = kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_CALLER
+                    ? kpti_event_make(kind, kpti_event_number(before->events[*i]), ticks)
+                    : before->events[*i];
         if (kpti_event_is_long(kind) && *i + 1 < before->count) *at++ = before->events[++*i];
     }
     return at;
@@ -99,7 +103,7 @@ kpti_event *kpti_put_open_after(const kpti_stream *stream, kpti_open_stack open,
         if (kind == KPT_KIND_OPERATOR || kind == KPT_KIND_RANGE_BEGIN ||
             (kind == KPT_KIND_PYTHON && !open.was_walked)) {
             *at++ = kpti_event_make(KPTI_EVENT_OPEN, function, ticks);
-            at = put_details(before, &i, at);
+            at = put_details(before, &i, ticks, at);
             continue;
         }
         skip_details(before, &i); /* the walk has newer ones */

@@ -148,10 +148,10 @@ static int begin_chunk(kpti_replay *r, const kpti_chunk *chunk, int first, int g
     kpti_assert(!(first || gap) || r->stack.top == r->stack.base); /* their calls were closed */
     if (!take_events(r, chunk)) return 0;
     if (first) begin_run(r, chunk->run);
-    kpti_times_begin_chunk(&r->times, chunk->base_ticks);
+    r->opens_end = end_of_opens(r);
+    kpti_times_begin_chunk(&r->times, chunk->base_ticks, r->opens_end);
     r->next = chunk->next;
     r->sequence = chunk->sequence;
-    r->opens_end = end_of_opens(r);
     r->block_first = r->block_end = r->pause = r->until = 0;
     r->at = 0;
     if (first || gap)

@@ -15,7 +15,7 @@ void kpti_times_init(kpti_times *times, kpt_convert_fn convert, void *convert_ct
     times->high = 0;
     times->last_ns = INT64_MIN;
     times->repairs = 0;
-    times->second_of = 0;
+    times->second_of = times->untimed = 0;
 }
 
 void kpti_times_begin_run(kpti_times *times, uint64_t start_ticks, uint64_t stop_ticks)
@@ -25,10 +25,11 @@ void kpti_times_begin_run(kpti_times *times, uint64_t start_ticks, uint64_t stop
     kpti_assert(kpti_times_are_valid(times, 0));
 }
 
-void kpti_times_begin_chunk(kpti_times *times, uint64_t base_ticks)
+void kpti_times_begin_chunk(kpti_times *times, uint64_t base_ticks, uint32_t untimed)
 {
     times->high = base_ticks & HIGH_HALF;
     times->second_of = 0;
+    times->untimed = untimed;
 }
 
 /* Replaces times that go backwards by the last time before them; a host's converter may return such times. */
@@ -103,6 +104,9 @@ uint32_t kpti_times_block(kpti_times *times, const kpti_event *events, uint32_t 
     const uint64_t before = times->last_ticks;
     uint64_t last = before;
     uint32_t i = 0;
+    for (; times->untimed && i < block; times->untimed--)
+        ticks[i++] = last;
+    kpti_assert(!times->untimed || !times->second_of);
     if (times->second_of) ticks[i++] = odd_time(times, events[0], last);
     while (i < block) {
         const uint64_t high = times->high;

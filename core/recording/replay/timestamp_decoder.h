@@ -23,7 +23,7 @@ typedef struct kpti_times {
     uint64_t repairs; /* events that went backwards */
     /* the next block begins with the second word of this kind; 0: it does not */
     uint32_t second_of;
-    uint32_t spare;
+    uint32_t untimed; /* events at the chunk's beginning that are not read for times */
     uint64_t ticks[KPTI_TIMES_BLOCK];
     int64_t ns[KPTI_TIMES_BLOCK]; /* of the block's events, second words included */
 } kpti_times;
@@ -51,8 +51,10 @@ static inline int kpti_times_is_plain(uint32_t kind)
 void kpti_times_init(kpti_times *times, kpt_convert_fn convert, void *convert_ctx);
 /* Begins a run, which bounds the ticks. */
 void kpti_times_begin_run(kpti_times *times, uint64_t start_ticks, uint64_t stop_ticks);
-/* Begins a chunk. */
-void kpti_times_begin_chunk(kpti_times *times, uint64_t base_ticks);
+/* Begins a chunk. The times of its first UNTIMED events, which are OPEN events and their details, are those of the last
+ * event before them: older recorders copied details from earlier chunks with their low halves of the counter, which
+ * mean another time here. */
+void kpti_times_begin_chunk(kpti_times *times, uint64_t base_ticks, uint32_t untimed);
 /* Returns the time at TICKS, which are not of an event, clamped to the last event and the end of the run. */
 int64_t kpti_times_at(kpti_times *times, uint64_t ticks);
 /* Converts TICKS without bounds and without changing the state. */

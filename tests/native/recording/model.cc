@@ -218,7 +218,9 @@ class ThreadModel
                 second = c.events[i];
             }
             if (kind == KPTI_EVENT_EPOCH) high = second >> 32 << 32;
-            if (is_line || kind == KPTI_EVENT_OPEN) last_ = clamp(ticks);
+            const bool is_open =
+                opens && (kind == KPTI_EVENT_OPEN || (is_detail && (skipping || details_fit)));
+            if ((is_line || kind == KPTI_EVENT_OPEN) && !is_open) last_ = clamp(ticks);
             if (is_detail) {
                 if (!skipping && !in_span)
                     detail(kind, number, static_cast<uint32_t>(ticks), second, details_fit);

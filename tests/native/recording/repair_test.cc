@@ -30,6 +30,26 @@ TEST(Calls, recurse_and_resume)
     EXPECT_EQ("f1[2-3] f1[5-6] f1[4-7] f1[1-8]", take_checked(r).text());
 }
 
+// The low half of the counter in these events is of a time before the chunk, and would be one long after it.
+TEST(Calls, that_are_open_at_a_chunk_have_no_times)
+{
+    const uint64_t base = UINT64_C(7) << 32 | 100;
+    for (const bool is_gap : {false, true}) {
+        Recording r;
+        r.stop(base + 1000).tape().chunk(base - 50).enter(1, base - 40).line(17);
+        if (is_gap)
+            r.tape().gap(base);
+        else
+            r.tape().chunk(base);
+        r.tape().raw(KPTI_EVENT_OPEN, 1, 4'000'000'000).raw(KPTI_EVENT_LINE, 17, 4'000'000'000);
+        r.tape().enter(2, base + 10).exit(2, base + 20).exit(1, base + 30);
+        const Taken t = take_checked(r);
+        EXPECT_EQ(is_gap ? 1u : 0u, t.repairs); // the call that was open at the gap
+        EXPECT_EQ(static_cast<int64_t>(base + 10), t.only(2).start_ns);
+        EXPECT_EQ(static_cast<int64_t>(base + 20), t.only(2).end_ns);
+    }
+}
+
 TEST(Calls, of_no_length)
 {
     Recording r;

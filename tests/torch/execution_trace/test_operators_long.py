@@ -105,6 +105,18 @@ class Long(unittest.TestCase):
         # An operator is two events; a detail and the open operators of a chunk are events, too.
         self.assertGreaterEqual(stats["events_dropped"] + stats["events"], 2 * count)
 
+    def test_times_beside_python(self):
+        """The calls that are open where an operator begins a chunk have lines, which were recorded long before. Their times
+        must not become times of the chunk: the counter's low half has begun again meanwhile."""
+        net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 8))
+        trace = kpytrace.start(torch=True, gpu=False, ring="1000s")
+        until = time.monotonic() + 5
+        while time.monotonic() < until or trace.stats()["chunks_sealed"] < 20:
+            net(torch.ones(2, 8)).square().mean().backward()
+        trace.stop()
+        trace.write(os.path.join(self.folder, "python.kpt"))
+        self.assertEqual(trace.stats()["events_repaired"], 0)
+
 
 if __name__ == "__main__":
     unittest.main()
