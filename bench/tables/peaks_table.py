@@ -9,7 +9,7 @@ from standalone_table import Figures
 from tracing_table import ROOT, heading, pythons, row
 
 TRACKS = (1_000, 10_000, 70_000, 600_000, 1_000_000)
-CALLS = (1_000_000, 10_000_000, 100_000_000)  # the last file has 1.6 GB
+CALLS = (1_000_000, 10_000_000, 100_000_000)
 FORMATS = ("pftrace", "html", "collapsed", "speedscope.json", "json", "kpt")
 BOUND_TRACKS, MAX_MB = (70_000, 600_000), 150
 MOST_GROWTH_MB = 20  # from the fewest calls to the most

@@ -107,8 +107,8 @@ static kpt_status enlarge(kpti_event_blocks *b, kpti_event_track *track)
     return KPT_OK;
 }
 
-kpti_event_buffer *kpti_event_blocks_reserve(kpti_event_blocks *b, uint32_t thread, int64_t ns,
-                                             uint32_t size, kpt_status *status)
+kpti_event_buffer *kpti_event_blocks_reserve_slow(kpti_event_blocks *b, uint32_t thread, int64_t ns,
+                                                  uint32_t size, kpt_status *status)
 {
     kpti_event_track *track;
     kpti_assert(size <= KPTI_FIRST_BLOCK_BYTES);

@@ -57,16 +57,28 @@ typedef struct kpti_event_blocks {
 
 /* Functions that return a status return KPT_OK, KPT_E_MEMORY, KPT_E_LIMIT or KPT_E_IO. */
 
-/* Returns the buffer of THREAD, with space for SIZE more bytes, or NULL, with the reason in *STATUS. NS is the time of a
- * first event. */
-kpti_event_buffer *kpti_event_blocks_reserve(kpti_event_blocks *blocks, uint32_t thread, int64_t ns,
-                                             uint32_t size, kpt_status *status);
-
 /* Returns the buffer of THREAD, or NULL. A track with open frames has one. */
 static inline kpti_event_buffer *kpti_event_blocks_buffer(const kpti_event_blocks *blocks,
                                                           uint32_t thread)
 {
     return thread < blocks->track_capacity ? blocks->tracks[thread].buffer : NULL;
+}
+
+/* The slow path of kpti_event_blocks_reserve. */
+kpti_event_buffer *kpti_event_blocks_reserve_slow(kpti_event_blocks *blocks, uint32_t thread,
+                                                  int64_t ns, uint32_t size, kpt_status *status);
+
+/* Returns the buffer of THREAD, with space for SIZE more bytes, or NULL, with the reason in *STATUS. NS is the time of a
+ * first event. */
+static inline kpti_event_buffer *kpti_event_blocks_reserve(kpti_event_blocks *blocks,
+                                                           uint32_t thread, int64_t ns,
+                                                           uint32_t size, kpt_status *status)
+{
+    kpti_event_buffer *const buffer = kpti_event_blocks_buffer(blocks, thread);
+    if (!buffer || buffer->capacity - buffer->head.size < size)
+        return kpti_event_blocks_reserve_slow(blocks, thread, ns, size, status);
+    *status = KPT_OK;
+    return buffer;
 }
 
 /* After the last event: stores all buffers. */
