@@ -41,6 +41,16 @@ typedef struct kpt_memory_report {
 } kpt_memory_report;
 #define KPT_MEMORY_REPORT_V1_SIZE KPT_FIELD_END(kpt_memory_report, owner)
 
+/* Implemented by the host: receives a record of what a memory tracer recorded. The host stores records in the order in
+ * which it received them (docs/kpt.md has their content), and nothing in them depends on the process.
+ * thread: a thread of the tracer, the thread that calls stream, stop or destroy, or one that allocates; one at a time
+ * GIL: as that thread has it. The function must not acquire it, run Python code, or wait for anything that a thread of the
+ *     program may hold while it allocates
+ * ownership: the bytes are borrowed during the call
+ * errors: after any status other than KPT_OK the tracer delivers nothing more
+ * since: 1.2 */
+typedef kpt_status (*kpt_memory_sink_fn)(void *sink_ctx, const void *record, uint64_t size);
+
 typedef struct kpt_memory_ops {
     uint32_t struct_size;
     uint32_t flags; /* none defined */
@@ -100,6 +110,19 @@ typedef struct kpt_memory_ops {
      *     KPT_E_UNSUPPORTED for an unknown action; last_error has no text
      * since: 1.1 */
     kpt_status (*report)(kpt_handle self, const kpt_memory_report *report);
+
+    /* Delivers everything that was recorded so far and not delivered. The first call, before the
+     * first start, chooses the SINK: from then on the tracer delivers while it records, and keeps
+     * nothing in memory, so that export_memory_history has nothing to write. stop delivers the rest;
+     * after it nothing is delivered until start or stream is called. Later calls pass the same
+     * sink. A no-op delivers nothing. The child of a fork may choose a sink again.
+     * thread: any
+     * GIL: not needed
+     * ownership: sink and sink_ctx are borrowed until destroy has returned, or a fork's child begins
+     * errors: KPT_E_INVALID without a sink, KPT_E_STATE for a first call after start,
+     *     KPT_E_UNSUPPORTED with max_entries, KPT_E_MEMORY, the status that the sink returned
+     * since: 1.2 */
+    kpt_status (*stream)(kpt_handle self, kpt_memory_sink_fn sink, void *sink_ctx);
 } kpt_memory_ops;
 #define KPT_MEMORY_OPS_V1_SIZE KPT_FIELD_END(kpt_memory_ops, destroy)
 

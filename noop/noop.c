@@ -85,12 +85,23 @@ static void not_reported(void *self, const kpt_memory_report *report)
     (void)report;
 }
 
+static kpt_status not_streamed(void *self, kpt_memory_sink_fn sink, void *sink_ctx,
+                               kpti_error *error)
+{
+    (void)self;
+    (void)sink;
+    (void)sink_ctx;
+    (void)error;
+    return KPT_OK;
+}
+
 const kpti_memory_impl kpti_noop_memory = {
     .make = make_memory,
     .start = nothing,
     .stop = nothing,
     .export_memory_history = no_file,
     .report = not_reported,
+    .stream = not_streamed,
     .forked = gone,
     .destroy = gone,
 };

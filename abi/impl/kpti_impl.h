@@ -13,7 +13,7 @@
 #include "kpt.h"
 
 /* Incremented with every change of this header. A backend also has the project's version. */
-#define KPTI_INTERFACE 10
+#define KPTI_INTERFACE 11
 
 /* Called for every operator of a host. `hot` groups these functions in one text section, which
  * keeps them on few cache lines; between two operators the host's code evicts them. */
@@ -99,6 +99,7 @@ typedef struct kpti_memory_impl {
     kpt_status (*stop)(void *self, kpti_error *error);
     kpt_status (*export_memory_history)(void *self, const char *path, kpti_error *error);
     void (*report)(void *self, const kpt_memory_report *report); /* any thread, at any time */
+    kpt_status (*stream)(void *self, kpt_memory_sink_fn sink, void *sink_ctx, kpti_error *error);
     void (*forked)(void *self);
     void (*destroy)(void *self);
 } kpti_memory_impl;

@@ -9,7 +9,7 @@
 #define KPTI_CORE_MEMORY_LOG_ALLOCATION_EVENT_H
 
 #include "core/base/assert.h"
-#include "writers/memory/memory_history.h"
+#include "writers/memory/memory_codec.h"
 
 typedef struct kpti_memory_event {
     uint64_t address; /* in a TIME event: the whole counter */
@@ -18,7 +18,7 @@ typedef struct kpti_memory_event {
     uint32_t stack; /* in stack_trie.h; 0 = none */
 } kpti_memory_event;
 
-/* In addition to the kinds of memory_history.h. */
+/* In addition to the kinds of memory_codec.h. */
 enum { KPTI_MEMORY_TIME = 0 };
 enum { KPTI_MEMORY_KIND_BITS = 4, KPTI_MEMORY_POOL_BITS = 12 };
 enum { KPTI_MEMORY_SIZE_SHIFT = KPTI_MEMORY_KIND_BITS + KPTI_MEMORY_POOL_BITS };

@@ -9,16 +9,6 @@
 #include "core/base/lock_owner.h"
 #include "core/base/platform.h"
 
-struct kpti_memory_log {
-    kpti_memory_wish wish; /* the first field: see kpti_memory_log_wish */
-    uint64_t chunk_count;
-    uint64_t closed_events;    /* in chunks to which no thread appends any more */
-    kpti_memory_chunk *oldest; /* of all chunks; linked by newer */
-    kpti_memory_chunk *newest;
-    uint64_t dropped; /* events dropped in total */
-    kpti_memory_pools pools;
-};
-
 _Atomic(kpti_memory_log *) kpti_memory_active;
 __thread kpti_memory_thread *kpti_memory_self __attribute__((tls_model("initial-exec")));
 kpti_memory_small kpti_memory_of_small;
@@ -51,19 +41,6 @@ kpti_memory_pools *kpti_memory_log_pools(kpti_memory_log *log)
     return &log->pools;
 }
 
-/* Whether the list of chunks is consistent, as far as its ends show. */
-static inline int is_valid_locked(const kpti_memory_log *log)
-{
-    return !log->oldest == !log->newest && !log->oldest == !log->chunk_count &&
-           (!log->newest || !log->newest->newer) && kpti_lock_is_mine(&lock_owner);
-}
-
-/* The number of the program's events in CHUNK, without TIME events. */
-static uint64_t events_in(const kpti_memory_chunk *chunk)
-{
-    return atomic_load_explicit(&chunk->count, memory_order_relaxed) - chunk->times;
-}
-
 /* Closes THREAD's chunk: the thread appends to it no more. */
 static void close_chunk_locked(kpti_memory_thread *thread)
 {
@@ -75,7 +52,8 @@ static void close_chunk_locked(kpti_memory_thread *thread)
     if (!chunk) return;
     kpti_assert(chunk->is_open && log);
     chunk->is_open = 0;
-    log->closed_events += events_in(chunk);
+    log->closed_events += kpti_memory_events_in(chunk);
+    atomic_fetch_add_explicit(&log->closed_chunks, 1, memory_order_relaxed);
 }
 
 static void forget_log_locked(const kpti_memory_log *log)
@@ -87,22 +65,31 @@ static void forget_log_locked(const kpti_memory_log *log)
     }
 }
 
-void kpti_memory_log_clear(kpti_memory_log *log)
+static void free_chunks(kpti_memory_chunk *chunks)
 {
-    kpti_memory_chunk *chunks;
-    kpti_assert(atomic_load_explicit(&kpti_memory_active, memory_order_relaxed) != log);
-    kpti_memory_logs_lock();
-    forget_log_locked(log);
-    chunks = log->oldest;
-    log->oldest = log->newest = NULL;
-    log->chunk_count = log->closed_events = log->dropped = 0;
-    kpti_memory_logs_unlock();
-    kpti_memory_pools_clear(&log->pools);
     while (chunks) {
         kpti_memory_chunk *chunk = chunks;
         chunks = chunk->newer;
         free(chunk);
     }
+}
+
+void kpti_memory_log_clear(kpti_memory_log *log)
+{
+    kpti_memory_chunk *chunks;
+    kpti_memory_chunk *spare;
+    kpti_assert(atomic_load_explicit(&kpti_memory_active, memory_order_relaxed) != log);
+    kpti_memory_logs_lock();
+    forget_log_locked(log);
+    chunks = log->oldest;
+    spare = log->spare;
+    log->oldest = log->newest = log->spare = NULL;
+    log->chunk_count = log->closed_events = log->dropped = log->spare_count = 0;
+    atomic_store_explicit(&log->closed_chunks, 0, memory_order_relaxed);
+    kpti_memory_logs_unlock();
+    kpti_memory_pools_clear(&log->pools);
+    free_chunks(chunks);
+    free_chunks(spare);
 }
 
 void kpti_memory_log_free(kpti_memory_log *log)
@@ -202,13 +189,16 @@ static kpti_memory_chunk *take_oldest_locked(kpti_memory_log *log)
         link = &before->newer;
     }
     chunk = *link;
-    if (!chunk || log->closed_events - events_in(chunk) < log->wish.most_events) return NULL;
+    if (!chunk || log->closed_events - kpti_memory_events_in(chunk) < log->wish.most_events)
+        return NULL;
     *link = chunk->newer;
     if (log->newest == chunk) log->newest = before;
     log->chunk_count--;
-    kpti_assert(is_valid_locked(log) && events_in(chunk) <= log->closed_events);
-    log->closed_events -= events_in(chunk);
-    log->dropped += events_in(chunk);
+    kpti_assert((kpti_memory_log_is_valid(log) && kpti_lock_is_mine(&lock_owner)) &&
+                kpti_memory_events_in(chunk) <= log->closed_events);
+    log->closed_events -= kpti_memory_events_in(chunk);
+    atomic_fetch_sub_explicit(&log->closed_chunks, 1, memory_order_relaxed);
+    log->dropped += kpti_memory_events_in(chunk);
     return chunk;
 }
 
@@ -220,10 +210,16 @@ static kpti_memory_chunk *new_chunk_locked(kpti_memory_log *log)
     kpti_memory_chunk *more;
     while (chunk && (more = take_oldest_locked(log)))
         free(more);
+    if (!chunk && log->spare) {
+        chunk = log->spare;
+        log->spare = chunk->newer;
+        log->spare_count--;
+    }
     if (!chunk) chunk = malloc(sizeof *chunk);
     if (!chunk) return NULL;
     chunk->newer = NULL;
-    chunk->times = 0;
+    chunk->times = chunk->read = 0;
+    chunk->read_high = 0;
     chunk->is_open = 1;
     atomic_init(&chunk->count, 0);
     if (log->newest)
@@ -232,7 +228,7 @@ static kpti_memory_chunk *new_chunk_locked(kpti_memory_log *log)
         log->oldest = chunk;
     log->newest = chunk;
     log->chunk_count++;
-    kpti_assert(is_valid_locked(log));
+    kpti_assert((kpti_memory_log_is_valid(log) && kpti_lock_is_mine(&lock_owner)));
     return chunk;
 }
 
@@ -250,6 +246,7 @@ static int add_chunk(kpti_memory_log *log, kpti_memory_thread *thread)
         log->dropped++;
     }
     kpti_memory_logs_unlock();
+    if (log->stream) log->press(log->stream);
     return chunk != NULL;
 }
 
@@ -269,57 +266,6 @@ int kpti_memory_log_room_slow(kpti_memory_log *log, kpti_memory_thread *thread, 
     atomic_store_explicit(&chunk->count, count + 1, memory_order_release);
     thread->high = now >> 32;
     return 1;
-}
-
-void kpti_memory_copy_free(kpti_memory_copy *copy)
-{
-    if (!copy) return;
-    free(copy->events);
-    free(copy->chunks);
-    free(copy);
-}
-
-/* Allocates a copy for the chunks that the log has now, and some more. */
-static kpti_memory_copy *make_copy(kpti_memory_log *log, uint64_t *capacity)
-{
-    kpti_memory_copy *copy = calloc(1, sizeof *copy);
-    kpti_memory_logs_lock();
-    *capacity = log->chunk_count + log->chunk_count / 4 + 8;
-    kpti_memory_logs_unlock();
-    if (!copy) return NULL;
-    copy->chunks = calloc(*capacity, sizeof *copy->chunks);
-    copy->events = malloc(*capacity * KPTI_MEMORY_CHUNK * sizeof *copy->events);
-    if (copy->chunks && copy->events) return copy;
-    kpti_memory_copy_free(copy);
-    return NULL;
-}
-
-static void copy_chunk(kpti_memory_copy *copy, const kpti_memory_chunk *chunk)
-{
-    const uint64_t count = atomic_load_explicit(&chunk->count, memory_order_acquire);
-    copy->chunks[copy->chunk_count].os_tid = chunk->os_tid;
-    copy->chunks[copy->chunk_count].first = copy->event_count;
-    copy->chunks[copy->chunk_count++].count = count;
-    memcpy(copy->events + copy->event_count, chunk->events, count * sizeof *copy->events);
-    copy->event_count += count;
-}
-
-kpti_memory_copy *kpti_memory_log_copy(kpti_memory_log *log)
-{
-    for (;;) {
-        uint64_t capacity;
-        kpti_memory_copy *copy = make_copy(log, &capacity);
-        int whole;
-        if (!copy) return NULL;
-        kpti_memory_logs_lock();
-        whole = log->chunk_count <= capacity;
-        for (const kpti_memory_chunk *c = whole ? log->oldest : NULL; c; c = c->newer)
-            copy_chunk(copy, c);
-        copy->dropped = log->dropped;
-        kpti_memory_logs_unlock();
-        if (whole) return copy;
-        kpti_memory_copy_free(copy); /* the log has grown beyond the copy: retry */
-    }
 }
 
 /* The other threads do not exist in the child, and the appends that they were in are lost. */

@@ -26,11 +26,14 @@ typedef struct kpti_memory_chunk {
     uint64_t os_tid;
     uint32_t times; /* number of TIME events in the chunk */
     int is_open;    /* its thread appends to it; guarded by the lock */
+    uint32_t read;  /* events that a stream has delivered, and the last TIME before them */
+    uint64_t read_high;
     _Atomic uint32_t count;
     kpti_memory_event events[KPTI_MEMORY_CHUNK];
 } kpti_memory_chunk;
 
 typedef struct kpti_memory_log kpti_memory_log;
+typedef struct kpti_log_stream kpti_log_stream; /* log_stream.h */
 
 /* The options of a log, which its owner chooses. */
 typedef struct kpti_memory_wish {
@@ -80,6 +83,35 @@ extern _Atomic(kpti_memory_log *) kpti_memory_active __attribute__((visibility("
 extern __thread kpti_memory_thread *kpti_memory_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+/* A log. Its lock (kpti_memory_logs_lock) guards all fields but wish and pools; log_chunks.h reads them. */
+struct kpti_memory_log {
+    kpti_memory_wish wish;
+    uint64_t chunk_count;
+    uint64_t closed_events;    /* in chunks to which no thread appends any more */
+    kpti_memory_chunk *oldest; /* of all chunks; linked by newer */
+    kpti_memory_chunk *newest;
+    uint64_t dropped;                       /* events dropped in total */
+    void (*press)(kpti_log_stream *stream); /* after a chunk was closed */
+    kpti_log_stream *stream;                /* NULL: all chunks are kept */
+    _Atomic uint64_t closed_chunks;         /* written under the lock */
+    kpti_memory_chunk *spare;               /* chunks that the stream has read */
+    uint32_t spare_count;
+    kpti_memory_pools pools;
+};
+
+/* Whether the list of chunks is consistent, as far as its ends show. The caller holds the lock. */
+static inline int kpti_memory_log_is_valid(const kpti_memory_log *log)
+{
+    return !log->oldest == !log->newest && !log->oldest == !log->chunk_count &&
+           (!log->newest || !log->newest->newer);
+}
+
+/* The number of the program's events in CHUNK, without TIME events. */
+static inline uint64_t kpti_memory_events_in(const kpti_memory_chunk *chunk)
+{
+    return atomic_load_explicit(&chunk->count, memory_order_relaxed) - chunk->times;
+}
+
 /* Makes an empty log. Returns NULL if there is no memory. */
 kpti_memory_log *kpti_memory_log_make(kpti_memory_wish wish);
 void kpti_memory_log_free(kpti_memory_log *log);
@@ -88,7 +120,7 @@ void kpti_memory_log_clear(kpti_memory_log *log);
 
 static inline const kpti_memory_wish *kpti_memory_log_wish(const kpti_memory_log *log)
 {
-    return (const kpti_memory_wish *)log; /* wish is the first field */
+    return &log->wish;
 }
 
 /* The pools of the blocks that a host reports. */
@@ -156,22 +188,6 @@ static inline void kpti_memory_append(kpti_memory_log *log, kpti_memory_thread *
     chunk->events[count] = (kpti_memory_event){address, what, (uint32_t)now, stack};
     atomic_store_explicit(&chunk->count, count + 1, memory_order_release);
 }
-
-/* A copy of the log's events. The chunks of a thread are in order; threads are in any order.
- * kpti_memory_log_copy returns NULL if there is no memory. A recording log continues meanwhile. */
-typedef struct kpti_memory_copy {
-    uint64_t chunk_count;
-    struct {
-        uint64_t os_tid;
-        uint64_t first; /* index in events */
-        uint64_t count;
-    } * chunks;
-    kpti_memory_event *events;
-    uint64_t event_count;
-    uint64_t dropped;
-} kpti_memory_copy;
-kpti_memory_copy *kpti_memory_log_copy(kpti_memory_log *log);
-void kpti_memory_copy_free(kpti_memory_copy *copy);
 
 /* In the child of a fork, on its only thread: ends all recording. */
 void kpti_memory_log_forked(void);

@@ -3,7 +3,7 @@
 #define KPTI_CORE_MEMORY_LOG_EXPORT_H
 
 #include "abi/impl/kpti_impl.h"
-#include "core/memory_log/allocation_log.h"
+#include "core/memory_log/log_chunks.h"
 #include "core/recording/clock.h"
 
 typedef struct kpti_memory_source {

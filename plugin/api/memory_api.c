@@ -48,6 +48,18 @@ static kpt_status export_memory_history(kpt_handle self, kpt_str path)
     return kpti_call_leave(&call, status);
 }
 
+static kpt_status stream(kpt_handle self, kpt_memory_sink_fn sink, void *sink_ctx)
+{
+    kpti_call call;
+    kpt_status status = kpti_call_begin(&call, self, &kind);
+    kpti_object *object = call.object;
+    if (status != KPT_OK) return status;
+    status = sink ? ((const kpti_memory_impl *)object->impl)
+                        ->stream(object->self, sink, sink_ctx, &call.error)
+                  : kpti_fail(&call.error, KPT_E_INVALID, "stream: there is no sink");
+    return kpti_call_leave(&call, status);
+}
+
 static int has_bytes(kpt_str text)
 {
     return text.data || !text.size;
@@ -81,6 +93,7 @@ static const kpt_memory_ops ops = {
     .last_error = kpti_handle_last_error,
     .destroy = destroy,
     .report = report,
+    .stream = stream,
 };
 
 static void forked(void *object)

@@ -3,6 +3,8 @@
 #include "core/callstacks/stack_trie.h"
 #include "core/memory_log/allocation_log.h"
 #include "core/memory_log/export.h"
+#include "core/memory_log/log_chunks.h"
+#include "core/memory_log/log_stream.h"
 #include "core/memory_log/sampled_blocks.h"
 #include "core/recording/clock.h"
 #include "python_tracer/allocators/allocator_hooks.h"
@@ -45,7 +47,9 @@ static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **
 /* Clears the log of the parent of a fork; its records don't belong to the child. */
 static void forget_parent(memory_tracer *t)
 {
-    if (t->is_child) kpti_memory_log_clear(t->log);
+    if (!t->is_child) return;
+    kpti_log_stream_forked(kpti_memory_log_stream(t->log));
+    kpti_memory_log_clear(t->log);
     t->is_child = 0;
 }
 
@@ -61,6 +65,7 @@ static kpt_status start_attached(memory_tracer *t, kpti_error *error)
     if (!kpti_memory_log_begin(t->log))
         return kpti_fail(error, KPT_E_BUSY, "another memory tracer is recording: stop it first");
     if (!t->has_run) kpti_clock_calibrate(&t->started);
+    if (kpti_memory_log_stream(t->log)) kpti_log_stream_resume(kpti_memory_log_stream(t->log));
     kpti_memory_hooks_install(t->args.sample_bytes != 0);
     t->running = t->has_run = 1;
     return KPT_OK;
@@ -91,11 +96,40 @@ static void end(memory_tracer *t)
     if (kpti_may_touch_python()) kpti_memory_hooks_remove();
 }
 
+static kpt_status flush(memory_tracer *t, kpti_error *error)
+{
+    kpti_log_stream *stream = kpti_memory_log_stream(t->log);
+    const kpt_status status = stream ? kpti_log_stream_flush(stream, !t->running) : KPT_OK;
+    if (status == KPT_OK) return status;
+    return kpti_fail(error, status, "what was recorded could not be delivered: %s",
+                     kpt_status_name(status));
+}
+
+/* A delivery that fails is known to the host, whose sink it is. */
 static kpt_status stop(void *self, kpti_error *error)
 {
+    memory_tracer *t = self;
+    kpti_error none = {""};
     (void)error;
-    end(self);
+    end(t);
+    (void)flush(t, &none);
     return KPT_OK;
+}
+
+static kpt_status stream(void *self, kpt_memory_sink_fn sink, void *sink_ctx, kpti_error *error)
+{
+    memory_tracer *t = self;
+    kpt_status status;
+    forget_parent(t);
+    if (kpti_memory_log_stream(t->log)) return flush(t, error);
+    if (t->args.max_entries)
+        return kpti_fail(error, KPT_E_UNSUPPORTED,
+                         "stream: a recording of the last max_entries is kept in memory");
+    if (t->has_run)
+        return kpti_fail(error, KPT_E_STATE, "stream: the recording has begun without a sink");
+    status = kpti_log_stream_begin(t->log, sink, sink_ctx);
+    if (status == KPT_OK) return KPT_OK;
+    return kpti_fail(error, status, "stream: no memory, or no thread");
 }
 
 static kpt_status export_memory_history(void *self, const char *path, kpti_error *error)
@@ -124,6 +158,8 @@ static void destroy(void *self)
 {
     memory_tracer *t = self;
     if (t->running) end(t); /* the hooks may otherwise belong to another tracer */
+    forget_parent(t);
+    kpti_log_stream_end(kpti_memory_log_stream(t->log));
     kpti_memory_log_free(t->log);
     kpti_stacks_unpin();
     kpti_free(t->env, t, sizeof *t);
@@ -135,6 +171,7 @@ const kpti_memory_impl kpti_python_memory = {
     .stop = stop,
     .export_memory_history = export_memory_history,
     .report = report,
+    .stream = stream,
     .forked = forked,
     .destroy = destroy,
 };

@@ -30,7 +30,9 @@ enum {
     KPTI_KPT_NOTES = 3,
     KPTI_KPT_END = 4, /* last record of a complete recording: a kpti_kpt_end, or empty */
     KPTI_KPT_GPU = 5, /* a kpti_kpt_gpu, then the items that it describes. Readers of 1.0 skip it */
-    KPTI_KPT_LAST_KIND = KPTI_KPT_GPU
+    /* a record of writers/memory/memory_records.h: allocations. Readers of 1.0 skip it */
+    KPTI_KPT_MEMORY = 6,
+    KPTI_KPT_LAST_KIND = KPTI_KPT_MEMORY
 };
 
 typedef struct kpti_kpt_head {

@@ -14,6 +14,15 @@
 /* Most bytes of the file that stay resident while it is read. */
 enum { MAX_RESIDENT = 8 << 20 };
 
+const char *kpti_kpt_state_name(kpti_kpt_state state)
+{
+    static const char *const names[] = {[KPTI_KPT_WHOLE] = "whole",
+                                        [KPTI_KPT_CUT_OFF] = "cut off",
+                                        [KPTI_KPT_DAMAGED] = "damaged",
+                                        [KPTI_KPT_LACKING] = "incomplete"};
+    return names[state];
+}
+
 static int map(kpti_kpt_reader *r, int fd, const char **why)
 {
     struct stat status;
@@ -33,6 +42,11 @@ static int map(kpti_kpt_reader *r, int fd, const char **why)
     return 0;
 }
 
+void kpti_kpt_rewind(kpti_kpt_reader *r)
+{
+    r->at = r->let_go = sizeof(kpti_kpt_head);
+}
+
 static const char *check_head(kpti_kpt_reader *r)
 {
     kpti_kpt_head head;
@@ -48,7 +62,7 @@ static const char *check_head(kpti_kpt_reader *r)
         return "its header is damaged";
     r->pid = head.pid;
     r->base_ns = head.base_ns;
-    r->at = sizeof head;
+    kpti_kpt_rewind(r);
     return NULL;
 }
 
@@ -80,31 +94,30 @@ void kpti_kpt_release_pages(const kpti_kpt_reader *r)
     (void)madvise((void *)r->bytes, (size_t)r->size, MADV_DONTNEED);
 }
 
-/* Reads the next record. Returns 0 if there is none; state has the reason. */
-static int next_record(kpti_kpt_reader *r, kpti_kpt_record *head, const char **bytes)
+const char *kpti_kpt_next_record(kpti_kpt_reader *r, kpti_kpt_record *head)
 {
     const uint64_t left = r->size - r->at;
+    const char *bytes = r->bytes + r->at + sizeof *head;
     uint64_t sum;
     r->state = KPTI_KPT_CUT_OFF;
-    if (left < sizeof *head) return 0;
+    if (left < sizeof *head) return NULL;
     memcpy(head, r->bytes + r->at, sizeof *head);
     r->state = KPTI_KPT_DAMAGED;
-    if (head->guard != KPTI_KPT_GUARD) return 0;
+    if (head->guard != KPTI_KPT_GUARD) return NULL;
     r->state = KPTI_KPT_CUT_OFF;
     if (head->size > left - sizeof *head ||
         kpti_kpt_padding(head->size) > left - sizeof *head - head->size)
-        return 0;
-    *bytes = r->bytes + r->at + sizeof *head;
+        return NULL;
     sum = kpti_kpt_sum(0, head, offsetof(kpti_kpt_record, sum));
-    sum = kpti_kpt_sum(sum, *bytes, (size_t)head->size);
+    sum = kpti_kpt_sum(sum, bytes, (size_t)head->size);
     r->state = KPTI_KPT_DAMAGED;
-    if (sum != head->sum) return 0;
+    if (sum != head->sum) return NULL;
     r->at += sizeof *head + head->size + kpti_kpt_padding(head->size);
     if (r->at - r->let_go > MAX_RESIDENT) {
         kpti_kpt_release_pages(r);
         r->let_go = r->at;
     }
-    return 1;
+    return bytes;
 }
 
 /* Returns 0 if there is no memory, or if the note is invalid. */
@@ -138,7 +151,7 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
     kpti_kpt_record record;
     kpti_kpt_chunk head;
     const char *bytes;
-    while (next_record(r, &record, &bytes)) {
+    while ((bytes = kpti_kpt_next_record(r, &record))) {
         if (record.kind == KPTI_KPT_END) {
             r->state = record.size ? KPTI_KPT_LACKING : KPTI_KPT_WHOLE;
             return KPT_DECLINED;

@@ -21,6 +21,9 @@ typedef enum kpti_kpt_state {
     KPTI_KPT_LACKING = 3
 } kpti_kpt_state;
 
+/* Returns "whole", "cut off", "damaged" or "incomplete". */
+const char *kpti_kpt_state_name(kpti_kpt_state state);
+
 typedef struct kpti_kpt_reader {
     const char *bytes;
     uint64_t size;
@@ -41,6 +44,12 @@ typedef struct kpti_kpt_reader {
 /* Opens PATH. Returns 0 or an errno. EBADMSG means that it is no .kpt file or has another version; *WHY then
  * has a text. Only after 0 the caller must call kpti_kpt_unmap. */
 int kpti_kpt_open(kpti_kpt_reader *reader, const char *path, const char **why);
+
+/* Reads the next record. Returns its bytes, of which HEAD receives kind and size, or NULL after the last one: state then has
+ * the reason. */
+const char *kpti_kpt_next_record(kpti_kpt_reader *reader, kpti_kpt_record *head);
+/* The next record is the first one again. */
+void kpti_kpt_rewind(kpti_kpt_reader *reader);
 
 /* A kpt_next_chunk_fn. Its ctx is the reader. */
 kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out);

@@ -1,7 +1,6 @@
 #include "writers/memory/memory_perfetto.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "core/base/u64_map.h"
 #include "writers/encode/proto.h"
@@ -20,7 +19,7 @@ static const char *const annotations[ANNOTATIONS] = {
     [ADDRESS] = "Addr", [BYTES] = "Bytes", [TOTAL] = "Total Allocated", [DEVICE] = "Device"};
 
 typedef struct writing {
-    const kpti_memory_dump *dump;
+    kpti_memory_history *history;
     kpti_out_file *out;
     kpti_u64_map threads; /* threads that have a track */
     kpti_u64_map places;  /* symbols whose source location is interned, with the id symbol + 1 */
@@ -58,7 +57,7 @@ static void put_process(writing *w)
     track = kpti_proto_open(at, PACKET_TRACK);
     at = kpti_proto_number(track, TRACK_UUID, PROCESS_TRACK);
     process = kpti_proto_open(at, TRACK_PROCESS);
-    at = kpti_proto_number(process, PROCESS_PID, (uint64_t)getpid());
+    at = kpti_proto_number(process, PROCESS_PID, w->history->pid);
     at = kpti_proto_close(process, kpti_proto_text(at, PROCESS_NAME, text_of("memory"), MAX_NAME));
     close_packet(w, packet, kpti_proto_close(track, at));
 }
@@ -71,7 +70,7 @@ static void put_device(writing *w, uint32_t device)
     char *counter;
     at = kpti_proto_number(track, TRACK_UUID, FIRST_DEVICE_TRACK + device);
     at = kpti_proto_number(at, TRACK_PARENT, PROCESS_TRACK);
-    at = kpti_proto_text(at, TRACK_NAME, text_of(w->dump->devices[device].name), MAX_NAME);
+    at = kpti_proto_text(at, TRACK_NAME, text_of(w->history->names.devices[device].name), MAX_NAME);
     counter = kpti_proto_open(at, TRACK_COUNTER);
     at = kpti_proto_close(counter, kpti_proto_number(counter, COUNTER_UNIT, UNIT_BYTES));
     close_packet(w, packet, kpti_proto_close(track, at));
@@ -91,7 +90,7 @@ static int put_thread(writing *w, uint64_t os_tid)
     at = kpti_proto_number(track, TRACK_UUID, FIRST_THREAD_TRACK + os_tid);
     at = kpti_proto_number(at, TRACK_PARENT, PROCESS_TRACK);
     thread = kpti_proto_open(at, TRACK_THREAD);
-    at = kpti_proto_number(thread, THREAD_PID, (uint64_t)getpid());
+    at = kpti_proto_number(thread, THREAD_PID, w->history->pid);
     at = kpti_proto_close(thread, kpti_proto_number(at, THREAD_TID, os_tid));
     close_packet(w, packet, kpti_proto_close(track, at));
     return 1;
@@ -118,28 +117,26 @@ static void put_annotations(writing *w)
 /* Returns the id of the source location of STACK's innermost frame, or 0 if there is none or no memory for it. */
 static uint64_t place_of(writing *w, uint32_t stack)
 {
-    const kpti_memory_dump *d = w->dump;
-    const uint64_t found = kpti_memory_stack_at(d, stack);
-    const kpt_symbol_span *span = found ? &d->symbols->spans[found - 1] : NULL;
-    const kpt_symbol *s;
+    const kpti_memory_names *names = &w->history->names;
+    const kpti_memory_symbol *s;
     uint32_t symbol;
     uint32_t *known;
     char *packet;
     char *at;
     char *interned;
     char *source;
-    if (!span || !span->count) return 0;
-    symbol = d->symbols->frames[span->first];
+    if (!stack) return 0;
+    symbol = kpti_memory_node_at(names, stack)->symbol;
     known = kpti_u64_map_at(&w->places, symbol);
     if (!known || *known) return known ? symbol + UINT64_C(1) : 0;
     *known = 1;
-    s = kpti_memory_symbol(d, symbol);
+    s = &names->symbols[symbol];
     at = open_packet(w, 0, &packet);
     interned = kpti_proto_open(at, PACKET_INTERNED);
     source = kpti_proto_open(interned, INTERNED_SOURCE);
     at = kpti_proto_number(source, INTERN_ID, symbol + UINT64_C(1));
     at = kpti_proto_text(at, SOURCE_FILE, s->file, MAX_NAME);
-    at = kpti_proto_text(at, SOURCE_FUNCTION, s->qualname, MAX_NAME);
+    at = kpti_proto_text(at, SOURCE_FUNCTION, s->name, MAX_NAME);
     at = kpti_proto_close(source, kpti_proto_number(at, SOURCE_LINE, s->line));
     close_packet(w, packet, kpti_proto_close(interned, at));
     return symbol + UINT64_C(1);
@@ -173,7 +170,7 @@ static void put_instant(writing *w, const kpti_memory_entry *e, uint64_t total)
     at = annotate(at, ADDRESS, ANNOTATION_UINT, e->address);
     at = annotate(at, BYTES, ANNOTATION_INT, (uint64_t)bytes);
     at = annotate(at, TOTAL, ANNOTATION_UINT, total);
-    at = annotate_text(at, DEVICE, text_of(w->dump->devices[e->device].name));
+    at = annotate_text(at, DEVICE, text_of(w->history->names.devices[e->device].name));
     close_packet(w, packet, kpti_proto_close(event, at));
 }
 
@@ -190,26 +187,27 @@ static void put_counter(writing *w, const kpti_memory_entry *e, uint64_t bytes)
 
 static int put_all(writing *w, kpti_memory_curves *curves)
 {
-    const kpti_memory_history *h = w->dump->history;
+    kpti_memory_history *h = w->history;
+    kpti_memory_entry e;
     put_process(w);
-    for (uint32_t i = 0; i < w->dump->device_count; i++)
+    for (uint32_t i = 0; i < h->names.device_count; i++)
         put_device(w, i);
     put_annotations(w);
-    for (uint64_t i = 0; i < h->count; i++) {
-        const kpti_memory_entry *e = &h->entries[i];
-        if (!put_thread(w, e->os_tid)) return 0;
-        kpti_memory_curves_take(curves, h, e);
-        put_instant(w, e, curves->of_space[e->space]);
-        put_counter(w, e, curves->of_device[e->device]);
+    kpti_memory_history_first(h);
+    while (kpti_memory_history_next(h, &e)) {
+        if (!put_thread(w, e.os_tid)) return 0;
+        kpti_memory_curves_take(curves, h, &e);
+        put_instant(w, &e, curves->of_space[e.space]);
+        put_counter(w, &e, curves->of_device[e.device]);
     }
-    return 1;
+    return !h->failed;
 }
 
-int kpti_memory_perfetto_write(const kpti_memory_dump *dump, kpti_out_file *out)
+int kpti_memory_perfetto_write(kpti_memory_history *history, kpti_out_file *out)
 {
-    writing w = {.dump = dump, .out = out};
+    writing w = {.history = history, .out = out};
     kpti_memory_curves curves;
-    int whole = kpti_memory_curves_make(&curves, dump->device_count);
+    int whole = kpti_memory_curves_make(&curves, history);
     if (!whole) return 0;
     whole = put_all(&w, &curves);
     kpti_memory_curves_free(&curves);

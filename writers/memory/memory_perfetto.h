@@ -3,9 +3,9 @@
 #define KPTI_WRITERS_MEMORY_MEMORY_PERFETTO_H
 
 #include "writers/io/output_file.h"
-#include "writers/memory/memory_dump.h"
+#include "writers/memory/memory_history.h"
 
-/* Writes all of DUMP. Returns 1, or 0 if there is no memory. OUT stores errors of the file. */
-int kpti_memory_perfetto_write(const kpti_memory_dump *dump, kpti_out_file *out);
+/* Writes all of HISTORY. Returns 1, or 0 if there is no memory. OUT stores errors of the file. */
+int kpti_memory_perfetto_write(kpti_memory_history *history, kpti_out_file *out);
 
 #endif

@@ -5,7 +5,7 @@
 #include "abi/kpt_text.h"
 #include "core/base/utf8.h"
 #include "writers/encode/pickle.h"
-#include "writers/memory/memory_segments.h"
+#include "writers/memory/memory_survey.h"
 
 /* Frequent words. They have the first numbers of the memo. */
 enum word {
@@ -43,9 +43,11 @@ enum { MAX_TEXT = 256 }; /* most bytes of a text of a pool */
 
 typedef struct writing {
     kpti_pickle pickle;
-    const kpti_memory_dump *dump;
+    kpti_memory_history *history;
+    const kpti_memory_names *names;
+    kpti_memory_survey survey;
     uint32_t *symbol_memos; /* memos of frames, by symbol */
-    uint32_t *stack_memos;  /* memos of lists of frames, by span */
+    uint32_t *stack_memos;  /* memos of lists of frames, by node */
     uint32_t *pool_memos;   /* for each pool: memo of its category, then of its owner */
     uint32_t no_frames;     /* memo of the empty list */
 } writing;
@@ -74,14 +76,14 @@ static void put_int(writing *w, const char *key, uint64_t value)
 
 static void put_frame(writing *w, uint32_t symbol)
 {
-    const kpt_symbol *s = kpti_memory_symbol(w->dump, symbol);
+    const kpti_memory_symbol *s = &w->names->symbols[symbol];
     if (w->symbol_memos[symbol] != NONE) {
         kpti_pickle_get(&w->pickle, w->symbol_memos[symbol]);
         return;
     }
     kpti_pickle_mark(&w->pickle);
     put_word(w, NAME);
-    kpti_pickle_text(&w->pickle, s->qualname);
+    kpti_pickle_text(&w->pickle, s->name);
     put_word(w, FILENAME);
     kpti_pickle_text(&w->pickle, s->file);
     put_word(w, LINE);
@@ -92,27 +94,26 @@ static void put_frame(writing *w, uint32_t symbol)
 
 static void put_frames(writing *w, uint32_t stack)
 {
-    const kpti_memory_dump *v = w->dump;
-    const uint64_t found = kpti_memory_stack_at(v, stack);
-    const uint64_t i = found ? found - 1 : 0;
-    const kpt_symbol_span *span;
-    if (!found) {
+    uint32_t *memo = stack ? &w->stack_memos[stack - 1] : NULL;
+    uint64_t k = 0;
+    if (!stack) {
         kpti_pickle_get(&w->pickle, w->no_frames);
         return;
     }
-    if (w->stack_memos[i] != NONE) {
-        kpti_pickle_get(&w->pickle, w->stack_memos[i]);
+    if (*memo != NONE) {
+        kpti_pickle_get(&w->pickle, *memo);
         return;
     }
-    span = &v->symbols->spans[i];
     kpti_pickle_empty_list(&w->pickle);
-    for (uint64_t k = 0; k < span->count; k++) {
+    for (uint32_t node = stack; node; k++) {
+        const kpti_memory_node *frame = kpti_memory_node_at(w->names, node);
         if (k % KPTI_PICKLE_MAX_APPENDS == 0) kpti_pickle_mark(&w->pickle);
-        put_frame(w, v->symbols->frames[span->first + k]);
-        if (k % KPTI_PICKLE_MAX_APPENDS == KPTI_PICKLE_MAX_APPENDS - 1 || k + 1 == span->count)
+        put_frame(w, frame->symbol);
+        node = frame->parent;
+        if (k % KPTI_PICKLE_MAX_APPENDS == KPTI_PICKLE_MAX_APPENDS - 1 || !node)
             kpti_pickle_appends(&w->pickle);
     }
-    w->stack_memos[i] = kpti_pickle_memoize(&w->pickle);
+    *memo = kpti_pickle_memoize(&w->pickle);
 }
 
 /* Call it before each item of a list. Items are appended in batches. */
@@ -146,7 +147,7 @@ static void put_pool_text(writing *w, kpt_str text, uint32_t *memo)
  * "unknown", so all blocks of Python have that category. */
 static void put_told(writing *w, const kpti_memory_entry *e)
 {
-    const kpti_memory_origin *pool = &w->dump->pools[e->pool];
+    const kpti_pool_tags *pool = &w->names->pools[e->pool];
     uint32_t *memos = &w->pool_memos[(size_t)e->pool * 2];
     put_word(w, CATEGORY);
     if (pool->category.size)
@@ -169,8 +170,8 @@ static void put_entry(writing *w, const kpti_memory_entry *e)
     put_word(w, SIZE);
     kpti_pickle_int(&w->pickle, e->size);
     put_word(w, STREAM);
-    if (w->dump->pools[e->pool].is_told)
-        kpti_pickle_int(&w->pickle, w->dump->pools[e->pool].stream);
+    if (w->names->pools[e->pool].is_told)
+        kpti_pickle_int(&w->pickle, w->names->pools[e->pool].stream);
     else
         kpti_pickle_none(&w->pickle);
     put_word(w, TIME_US);
@@ -178,32 +179,43 @@ static void put_entry(writing *w, const kpti_memory_entry *e)
     if (is_alloc) {
         put_word(w, FRAMES);
         put_frames(w, e->stack);
-        if (w->dump->has_reported) put_told(w, e);
+        if (w->names->has_reported) put_told(w, e);
     }
     kpti_pickle_dict(&w->pickle);
 }
 
-static void put_traces(writing *w)
+/* Reads the history once for each device that has entries, rather than keep them all. */
+static int put_trace(writing *w, uint32_t device)
 {
-    const kpti_memory_history *h = w->dump->history;
+    kpti_memory_history *h = w->history;
+    kpti_memory_entry e;
+    uint64_t count = 0;
+    kpti_pickle_empty_list(&w->pickle);
+    if (!w->survey.entries_of[device]) return 1;
+    kpti_memory_history_first(h);
+    while (count < w->survey.entries_of[device] && kpti_memory_history_next(h, &e)) {
+        if (e.device != device) continue;
+        next_item(w, &count);
+        put_entry(w, &e);
+    }
+    end_items(w, count);
+    return !h->failed;
+}
+
+static int put_traces(writing *w)
+{
     uint64_t devices = 0;
     put_key(w, "device_traces");
     kpti_pickle_empty_list(&w->pickle);
-    for (uint32_t device = 0; device < w->dump->device_count; device++) {
-        uint64_t count = 0;
+    for (uint32_t device = 0; device < w->names->device_count; device++) {
         next_item(w, &devices);
-        kpti_pickle_empty_list(&w->pickle);
-        for (uint64_t i = 0; i < h->count; i++) {
-            if (h->entries[i].device != device) continue;
-            next_item(w, &count);
-            put_entry(w, &h->entries[i]);
-        }
-        end_items(w, count);
+        if (!put_trace(w, device)) return 0;
     }
     end_items(w, devices);
+    return 1;
 }
 
-static void put_block(writing *w, uint64_t address, uint64_t size, const kpti_memory_entry *e)
+static void put_block(writing *w, uint64_t address, uint64_t size, const kpti_memory_block *block)
 {
     kpti_pickle_mark(&w->pickle);
     put_word(w, ADDRESS);
@@ -211,50 +223,56 @@ static void put_block(writing *w, uint64_t address, uint64_t size, const kpti_me
     put_word(w, SIZE);
     kpti_pickle_int(&w->pickle, size);
     put_word(w, REQUESTED_SIZE);
-    kpti_pickle_int(&w->pickle, e ? size : 0);
+    kpti_pickle_int(&w->pickle, block ? size : 0);
     put_word(w, STATE);
-    put_word(w, e ? ACTIVE_ALLOCATED : INACTIVE);
+    put_word(w, block ? ACTIVE_ALLOCATED : INACTIVE);
     put_word(w, FRAMES);
-    put_frames(w, e ? e->stack : 0);
+    put_frames(w, block ? block->stack : 0);
     kpti_pickle_dict(&w->pickle);
 }
 
 /* Blocks fill their segment completely: the space between live blocks is written as free blocks. */
-static void put_blocks(writing *w, const kpti_memory_segment *s, const uint32_t *blocks)
+static void put_blocks(writing *w, const kpti_memory_region *region)
 {
-    uint64_t at = s->begin;
+    const kpti_memory_block *block;
+    uint64_t at = region->begin;
     uint64_t count = 0;
+    uint32_t index = kpti_memory_region_first(&w->survey, region);
     kpti_pickle_empty_list(&w->pickle);
-    for (uint64_t i = 0; i < s->count; i++) {
-        const kpti_memory_entry *e = &w->dump->history->entries[blocks[i]];
-        if (!e->size) continue;
-        if (e->address > at) {
+    while ((block = kpti_memory_region_next(&w->survey, region, &index))) {
+        const uint64_t size = kpti_memory_block_size(block);
+        if (!size) continue;
+        if (block->address > at) {
             next_item(w, &count);
-            put_block(w, at, e->address - at, NULL);
+            put_block(w, at, block->address - at, NULL);
         }
         next_item(w, &count);
-        put_block(w, e->address, e->size, e);
-        at = e->address + e->size;
+        put_block(w, block->address, size, block);
+        at = block->address + size;
     }
-    if (at < s->end) {
+    if (at < region->end) {
         next_item(w, &count);
-        put_block(w, at, s->end - at, NULL);
+        put_block(w, at, region->end - at, NULL);
     }
     end_items(w, count);
 }
 
-static void put_segment(writing *w, uint32_t device, const kpti_memory_segment *s,
-                        const uint32_t *blocks)
+static void put_segment(writing *w, const kpti_memory_region *region)
 {
+    const kpti_memory_block *block;
+    uint64_t allocated = 0;
+    uint32_t index = kpti_memory_region_first(&w->survey, region);
+    while ((block = kpti_memory_region_next(&w->survey, region, &index)))
+        allocated += kpti_memory_block_size(block);
     kpti_pickle_mark(&w->pickle);
-    put_int(w, "device", device);
+    put_int(w, "device", region->device);
     put_word(w, ADDRESS);
-    kpti_pickle_int(&w->pickle, s->begin);
-    put_int(w, "total_size", s->end - s->begin);
-    put_int(w, "allocated_size", s->allocated);
-    put_int(w, "active_size", s->allocated);
+    kpti_pickle_int(&w->pickle, region->begin);
+    put_int(w, "total_size", region->end - region->begin);
+    put_int(w, "allocated_size", allocated);
+    put_int(w, "active_size", allocated);
     put_word(w, REQUESTED_SIZE);
-    kpti_pickle_int(&w->pickle, s->allocated);
+    kpti_pickle_int(&w->pickle, allocated);
     put_word(w, STREAM);
     kpti_pickle_int(&w->pickle, 0);
     put_text(w, "segment_type", "large");
@@ -267,33 +285,27 @@ static void put_segment(writing *w, uint32_t device, const kpti_memory_segment *
     put_word(w, FRAMES);
     kpti_pickle_get(&w->pickle, w->no_frames);
     put_key(w, "blocks");
-    put_blocks(w, s, blocks + s->first);
+    put_blocks(w, region);
     kpti_pickle_dict(&w->pickle);
 }
 
-static int put_segments(writing *w)
+static void put_segments(writing *w)
 {
     uint64_t count = 0;
     put_key(w, "segments");
     kpti_pickle_empty_list(&w->pickle);
-    for (uint32_t device = 0; device < w->dump->device_count; device++) {
-        kpti_memory_segments found;
-        if (!kpti_memory_segments_find(&found, w->dump->history, device)) return 0;
-        for (uint64_t i = 0; i < found.segment_count; i++) {
-            next_item(w, &count);
-            put_segment(w, device, &found.segments[i], found.blocks);
-        }
-        kpti_memory_segments_free(&found);
+    for (uint64_t i = 0; i < w->survey.region_count; i++) {
+        next_item(w, &count);
+        put_segment(w, &w->survey.regions[i]);
     }
     end_items(w, count);
-    return 1;
 }
 
 /* Writes the data that torch's own snapshots do not have, and the frequent words, which gives them their
  * numbers. */
 static void put_own(writing *w)
 {
-    const kpti_memory_dump *v = w->dump;
+    const kpti_memory_history *h = w->history;
     uint64_t count = 0;
     put_key(w, "kpytrace");
     kpti_pickle_mark(&w->pickle);
@@ -310,16 +322,16 @@ static void put_own(writing *w)
     w->no_frames = kpti_pickle_memoize(&w->pickle);
     put_key(w, "devices");
     kpti_pickle_empty_list(&w->pickle);
-    for (uint32_t i = 0; i < v->device_count; i++) {
+    for (uint32_t i = 0; i < w->names->device_count; i++) {
         next_item(w, &count);
-        kpti_pickle_text(&w->pickle, kpt_str_of(v->devices[i].name));
+        kpti_pickle_text(&w->pickle, kpt_str_of(w->names->devices[i].name));
     }
     end_items(w, count);
-    put_int(w, "sample_bytes", v->history->sample_bytes);
-    put_int(w, "entries_dropped", v->history->dropped);
-    put_int(w, "entries_merged", v->reported_merged);
-    put_int(w, "frees_of_earlier_blocks", v->history->unseen_frees);
-    put_int(w, "peak_bytes", v->history->peak.bytes);
+    put_int(w, "sample_bytes", h->sample_bytes);
+    put_int(w, "entries_dropped", h->dropped);
+    put_int(w, "entries_merged", h->merged);
+    put_int(w, "frees_of_earlier_blocks", w->survey.unseen_frees);
+    put_int(w, "peak_bytes", w->survey.peak.bytes);
     kpti_pickle_dict(&w->pickle);
 }
 
@@ -333,29 +345,38 @@ static void put_settings(writing *w)
     kpti_pickle_dict(&w->pickle);
 }
 
-int kpti_memory_viz_write(const kpti_memory_dump *dump, kpti_out_file *out)
+static int put_snapshot(writing *w)
 {
-    writing w = {.pickle = {out, 0}, .dump = dump};
     int whole;
-    w.symbol_memos = malloc((dump->symbols->symbol_count + 1) * sizeof *w.symbol_memos);
-    w.stack_memos = malloc((dump->stack_count + 1) * sizeof *w.stack_memos);
-    w.pool_memos = malloc((size_t)dump->pool_count * 2 * sizeof *w.pool_memos);
-    whole = w.symbol_memos && w.stack_memos && w.pool_memos;
-    if (whole) {
-        memset(w.symbol_memos, 0xFF, dump->symbols->symbol_count * sizeof *w.symbol_memos);
-        memset(w.stack_memos, 0xFF, dump->stack_count * sizeof *w.stack_memos);
-        memset(w.pool_memos, 0xFF, (size_t)dump->pool_count * 2 * sizeof *w.pool_memos);
-        kpti_pickle_begin(&w.pickle);
-        kpti_pickle_mark(&w.pickle);
-        put_own(&w);
-        whole = put_segments(&w);
-        put_traces(&w);
-        put_settings(&w);
-        kpti_pickle_dict(&w.pickle);
-        kpti_pickle_end(&w.pickle);
-    }
+    kpti_pickle_begin(&w->pickle);
+    kpti_pickle_mark(&w->pickle);
+    put_own(w);
+    put_segments(w);
+    whole = put_traces(w);
+    put_settings(w);
+    kpti_pickle_dict(&w->pickle);
+    kpti_pickle_end(&w->pickle);
+    return whole;
+}
+
+static uint32_t *make_memos(uint64_t count)
+{
+    uint32_t *memos = malloc((count + 1) * sizeof *memos);
+    if (memos) memset(memos, 0xFF, count * sizeof *memos);
+    return memos;
+}
+
+int kpti_memory_viz_write(kpti_memory_history *history, kpti_out_file *out)
+{
+    writing w = {.pickle = {out, 0}, .history = history, .names = &history->names};
+    int whole = kpti_memory_survey_make(&w.survey, history);
+    w.symbol_memos = make_memos(w.names->symbol_count);
+    w.stack_memos = make_memos(w.names->node_count);
+    w.pool_memos = make_memos(KPTI_MEMORY_POOL_COUNT * 2);
+    whole = whole && w.symbol_memos && w.stack_memos && w.pool_memos && put_snapshot(&w);
     free(w.symbol_memos);
     free(w.stack_memos);
     free(w.pool_memos);
+    kpti_memory_survey_free(&w.survey);
     return whole;
 }

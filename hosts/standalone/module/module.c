@@ -86,16 +86,12 @@ static PyObject *start(PyObject *module, PyObject *args)
 
 static PyObject *opened_to_tuple(kpti_session *session)
 {
-    static const char *const states[] = {[KPTI_KPT_WHOLE] = "whole",
-                                         [KPTI_KPT_CUT_OFF] = "cut off",
-                                         [KPTI_KPT_DAMAGED] = "damaged",
-                                         [KPTI_KPT_LACKING] = "incomplete"};
     const kpt_str info = kpti_session_info(session);
     PyObject *capsule = make_capsule(session);
     PyObject *result;
     if (!capsule) return NULL;
-    result = Py_BuildValue("Osy#", capsule, states[kpti_session_state(session)], info.data,
-                           (Py_ssize_t)info.size);
+    result = Py_BuildValue("Osy#", capsule, kpti_kpt_state_name(kpti_session_state(session)),
+                           info.data, (Py_ssize_t)info.size);
     Py_DECREF(capsule);
     return result;
 }

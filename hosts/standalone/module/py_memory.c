@@ -1,6 +1,8 @@
+#define PY_SSIZE_T_CLEAN
 #include "hosts/standalone/module/py_memory.h"
 
 #include "hosts/standalone/module/support/py_support.h"
+#include "hosts/standalone/session/memory_file.h"
 #include "hosts/standalone/session/memory_recording.h"
 
 /* py_memory.c: the module's functions for recordings of memory. The GIL is held in start and stop, since the
@@ -96,6 +98,62 @@ static PyObject *memory_stop(PyObject *module, PyObject *capsule)
     return control(capsule, kpti_recording_stop);
 }
 
+static PyObject *memory_stream(PyObject *module, PyObject *args)
+{
+    kpti_session_error error;
+    kpti_recording *recording;
+    kpt_status status = KPT_E_STATE;
+    PyObject *capsule;
+    PyObject *path;
+    PyObject *result = NULL;
+    const char *info;
+    Py_ssize_t size;
+    int kind;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO&iy#", &capsule, PyUnicode_FSConverter, &path, &kind, &info,
+                          &size))
+        return NULL;
+    recording = recording_of(capsule);
+    if (recording) {
+        status = kpti_recording_stream(recording, PyBytes_AsString(path), (kpti_recording_kind)kind,
+                                       (kpt_str){info, (uint64_t)size}, &error);
+        result = status == KPT_OK ? Py_NewRef(Py_None) : kpti_raise(&error, NULL);
+    }
+    Py_DECREF(path);
+    return result;
+}
+
+static PyObject *memory_drop_spool(PyObject *module, PyObject *capsule)
+{
+    kpti_recording *recording = recording_of(capsule);
+    (void)module;
+    if (!recording) return NULL;
+    kpti_recording_drop_spool(recording);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *memory_convert(PyObject *module, PyObject *args)
+{
+    kpti_session_error error;
+    kpti_kpt_state state = KPTI_KPT_WHOLE;
+    kpt_status status;
+    PyObject *source;
+    PyObject *path;
+    int recover;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&O&p", PyUnicode_FSConverter, &source, PyUnicode_FSConverter,
+                          &path, &recover))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_memory_file_convert(PyBytes_AsString(source), recover, PyBytes_AsString(path),
+                                      &state, &error);
+    Py_END_ALLOW_THREADS;
+    Py_DECREF(source);
+    Py_DECREF(path);
+    return status == KPT_OK ? PyUnicode_FromString(kpti_kpt_state_name(state))
+                            : kpti_raise(&error, NULL);
+}
+
 static PyObject *memory_is_recording(PyObject *module, PyObject *capsule)
 {
     const kpti_recording *recording = recording_of(capsule);
@@ -174,6 +232,14 @@ PyMethodDef kpti_memory_methods[] = {
      "would be recorded or None)"},
     {"memory_start", memory_start, METH_O, "memory_start(recording): starts or resumes recording"},
     {"memory_stop", memory_stop, METH_O, "memory_stop(recording): ends recording"},
+    {"memory_stream", memory_stream, METH_VARARGS,
+     "memory_stream(recording, path, kind, info): writes the recording to PATH, a .kpt file, while "
+     "it "
+     "runs; kind 0: the user's file, 1: a spool, 2: a spool without a name"},
+    {"memory_drop_spool", memory_drop_spool, METH_O,
+     "memory_drop_spool(recording): removes the file of a spool, which exports still read"},
+    {"memory_convert", memory_convert, METH_VARARGS,
+     "memory_convert(source, path, recover) -> how the .kpt file SOURCE ends; writes PATH from it"},
     {"memory_is_recording", memory_is_recording, METH_O,
      "memory_is_recording(recording) -> True if it records in this process"},
     {"memory_export", memory_export, METH_VARARGS,

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "hosts/standalone/background/sigterm_flush.h"
+#include "hosts/standalone/session/memory_file.h"
+#include "writers/kpt/kpt_writer.h"
 
 struct kpti_recording {
     kpti_plugin_client client;
@@ -17,6 +19,13 @@ struct kpti_recording {
     kpti_sigterm_flush sigterm_flush;
     _Atomic int is_leaving; /* the SIGTERM thread exports */
     char term_path[PATH_MAX];
+    kpti_recording_kind kind; /* the next six: only if it is written while it runs */
+    pid_t stream_pid;         /* 0: it is kept in memory */
+    int stream_open;
+    int is_named;             /* the spool is still at its path */
+    _Atomic int stream_error; /* an errno: the tracer delivers nothing more */
+    kpti_kpt_writer stream;
+    char stream_path[PATH_MAX];
 };
 
 /* The maximum wait. The waiting thread may hold the GIL, and the other call may need it. */
@@ -73,6 +82,127 @@ static kpt_status tell(const kpti_recording *r, kpt_status status, const char *w
     return kpti_session_fail_of(error, status, what, r->tracer.ops->last_error, r->tracer.self);
 }
 
+/* --- the stream --------------------------------------------------------------------------------- */
+
+/* A kpt_memory_sink_fn. Runs on any thread of the program, in the middle of an allocation: the writer's lock is held only
+ * while it writes. */
+static kpt_status write_record(void *recording, const void *record, uint64_t size)
+{
+    kpti_recording *r = recording;
+    int error;
+    if (r->stream_pid != getpid()) return KPT_E_STATE; /* the file is the parent's */
+    error = kpti_kpt_put_record(&r->stream, KPTI_KPT_MEMORY, record, (size_t)size, NULL, 0);
+    if (!error) return KPT_OK;
+    r->stream.lost_bytes +=
+        size; /* the tracer delivers one record at a time, and none after this one */
+    atomic_store(&r->stream_error, error);
+    return KPT_E_IO;
+}
+
+/* In the child of a fork the file is the parent's. */
+static void leave_stream(kpti_recording *r)
+{
+    if (!r->stream_open) return;
+    r->stream_open = 0;
+    if (r->stream_pid == getpid())
+        (void)kpti_kpt_close(&r->stream, r->kind == KPTI_RECORDING_FILE);
+    else
+        kpti_kpt_leave(&r->stream);
+}
+
+kpt_status kpti_recording_stream(kpti_recording *r, const char *path, kpti_recording_kind kind,
+                                 kpt_str info, kpti_session_error *error)
+{
+    const int64_t base_ns = (int64_t)time(NULL) * 1000000000;
+    char text[4096];
+    kpt_status status;
+    int number;
+    if (r->stream_pid == getpid()) return KPT_OK;
+    if (r->stream_pid && kind == KPTI_RECORDING_FILE)
+        return kpti_session_fail(
+            error, KPT_E_STATE,
+            "%.180s is written by the parent of this process: make a new recording", path);
+    leave_stream(r);
+    if (strlen(path) >= sizeof r->stream_path)
+        return kpti_session_fail_io(error, ENAMETOOLONG, path);
+    if (!KPT_HAS(r->tracer.ops, kpt_memory_ops, stream))
+        return kpti_session_fail(error, KPT_E_STATE,
+                                 "this plugin can't write a recording while it runs");
+    memset(&r->stream, 0, sizeof r->stream);
+    atomic_store(&r->stream_error, 0);
+    (void)snprintf(text, sizeof text, "version=%.*s\nrecording=memory\n%.*s",
+                   (int)r->client.info.version.size, r->client.info.version.data, (int)info.size,
+                   info.data);
+    number = kpti_kpt_create(&r->stream, path, 1, (uint64_t)getpid(), base_ns, kpt_str_of(text));
+    if (number) return kpti_session_fail_io(error, number, path);
+    (void)snprintf(r->stream_path, sizeof r->stream_path, "%s", path);
+    r->kind = kind;
+    r->stream_pid = getpid();
+    r->stream_open = r->is_named = 1;
+    if (kind == KPTI_RECORDING_UNNAMED) kpti_recording_drop_spool(r);
+    status = r->tracer.ops->stream(r->tracer.self, write_record, r);
+    return tell(r, status, "memory can't be recorded", error);
+}
+
+void kpti_recording_drop_spool(kpti_recording *r)
+{
+    if (r->stream_pid != getpid() || r->kind == KPTI_RECORDING_FILE || !r->is_named) return;
+    r->is_named = 0;
+    if (kpti_kpt_is_in_place(&r->stream)) (void)unlink(r->stream_path);
+}
+
+/* Returns KPT_OK, or the error that the file lacks a part of the recording. */
+static kpt_status check_stream(const kpti_recording *r, int number, kpti_session_error *error)
+{
+    if (atomic_load(&r->stream_error)) number = atomic_load(&r->stream_error);
+    if (!number) return KPT_OK;
+    if (number == ESTALE)
+        return kpti_session_fail(error, KPT_E_IO,
+                                 "%.180s was replaced or removed since the recording was begun",
+                                 r->stream_path);
+    (void)kpti_session_fail(
+        error, KPT_E_IO,
+        "%.180s: %s; what was allocated after that is not recorded, the file is "
+        "whole up to there",
+        r->stream_path, strerror(number));
+    error->os_error = number;
+    return KPT_E_IO;
+}
+
+/* Ends the file of the user's. */
+static kpt_status end_stream(kpti_recording *r, kpti_session_error *error)
+{
+    if (r->stream_pid != getpid()) return KPT_OK; /* the file is the parent's */
+    if (!r->stream_open || r->kind != KPTI_RECORDING_FILE) return check_stream(r, 0, error);
+    r->stream_open = 0;
+    return check_stream(r, kpti_kpt_close(&r->stream, 1), error);
+}
+
+/* Makes PATH from what is in the stream. The file is read through its descriptor: it may have no name any more. */
+static kpt_status convert(kpti_recording *r, const char *path, kpti_session_error *error)
+{
+    char source[PATH_MAX];
+    kpti_kpt_state state;
+    kpt_status status;
+    if (r->stream_open) {
+        (void)r->tracer.ops->stream(r->tracer.self, write_record, r);
+        (void)snprintf(source, sizeof source, "/proc/self/fd/%d", r->stream.fd);
+    } else {
+        (void)snprintf(source, sizeof source, "%s", r->stream_path);
+    }
+    status = kpti_memory_file_convert(source, 0, path, &state, error);
+    if (status == KPT_OK) return check_stream(r, 0, error);
+    if (r->kind == KPTI_RECORDING_SPOOL && r->is_named && kpti_kpt_is_in_place(&r->stream)) {
+        const size_t end = strlen(error->text);
+        (void)snprintf(error->text + end, sizeof error->text - end,
+                       "; the recording stays in %.180s, and kpytrace convert makes the file of it",
+                       r->stream_path);
+    }
+    return status;
+}
+
+/* --- calls of the tracer ------------------------------------------------------------------------ */
+
 /* The plugin accepts one call at a time. If the export at SIGTERM is inside, this function waits for it and
  * tries again. */
 static kpt_status call_without_sigterm_flush(kpti_recording *r, kpt_status (*call)(kpt_handle self))
@@ -87,7 +217,11 @@ static kpt_status call_without_sigterm_flush(kpti_recording *r, kpt_status (*cal
 
 kpt_status kpti_recording_start(kpti_recording *r, kpti_session_error *error)
 {
-    const kpt_status status = call_without_sigterm_flush(r, r->tracer.ops->start);
+    kpt_status status;
+    if (r->stream_pid == getpid() && !r->stream_open)
+        return kpti_session_fail(error, KPT_E_STATE, "%.180s is complete: make a new recording",
+                                 r->stream_path);
+    status = call_without_sigterm_flush(r, r->tracer.ops->start);
     if (status == KPT_OK) atomic_store(&r->recording_pid, getpid());
     return tell(r, status, "memory can't be recorded", error);
 }
@@ -95,8 +229,9 @@ kpt_status kpti_recording_start(kpti_recording *r, kpti_session_error *error)
 kpt_status kpti_recording_stop(kpti_recording *r, kpti_session_error *error)
 {
     const kpt_status status = call_without_sigterm_flush(r, r->tracer.ops->stop);
-    if (status == KPT_OK) atomic_store(&r->recording_pid, 0);
-    return tell(r, status, "recording can't be stopped", error);
+    if (status != KPT_OK) return tell(r, status, "recording can't be stopped", error);
+    atomic_store(&r->recording_pid, 0);
+    return end_stream(r, error);
 }
 
 int kpti_recording_is_recording(const kpti_recording *r)
@@ -106,6 +241,7 @@ int kpti_recording_is_recording(const kpti_recording *r)
 
 kpt_status kpti_recording_export(kpti_recording *r, const char *path, kpti_session_error *error)
 {
+    if (r->stream_pid == getpid()) return convert(r, path, error);
     return tell(r, r->tracer.ops->export_memory_history(r->tracer.self, kpt_str_of(path)),
                 "memory can't be exported", error);
 }
@@ -117,16 +253,26 @@ static int is_over(const struct timespec *until)
     return now.tv_sec >= until->tv_sec;
 }
 
+static kpt_status write_all(kpti_recording *r, kpti_session_error *error)
+{
+    kpt_status status;
+    if (r->stream_pid != getpid() || r->kind != KPTI_RECORDING_FILE)
+        return kpti_recording_export(r, r->term_path, error);
+    status = r->tracer.ops->stream(r->tracer.self, write_record, r);
+    return status == KPT_E_IO ? check_stream(r, 0, error)
+                              : tell(r, status, "memory can't be written", error);
+}
+
 static void take_leave(void *recording, const struct timespec *until)
 {
     kpti_recording *r = recording;
     kpti_session_error error;
     kpt_status status;
     atomic_store(&r->is_leaving, 1);
-    while ((status = kpti_recording_export(r, r->term_path, &error)) == KPT_E_BUSY &&
-           !is_over(until))
+    while ((status = write_all(r, &error)) == KPT_E_BUSY && !is_over(until))
         nap(); /* until the call that is inside has ended */
     atomic_store(&r->is_leaving, 0);
+    if (status == KPT_OK) kpti_recording_drop_spool(r);
     if (status != KPT_OK) (void)fprintf(stderr, "kpytrace: %s\n", error.text);
 }
 
@@ -155,8 +301,10 @@ kpt_status kpti_recording_close(kpti_recording *r, kpti_session_error *error)
 {
     kpt_status status = call_without_sigterm_flush(r, r->tracer.ops->destroy);
     if (status == KPT_E_HANDLE) return KPT_OK; /* closed already: no change */
-    if (status == KPT_OK) atomic_store(&r->recording_pid, 0);
-    return tell(r, status, "the recording can't be freed", error);
+    if (status != KPT_OK) return tell(r, status, "the recording can't be freed", error);
+    atomic_store(&r->recording_pid, 0);
+    leave_stream(r);
+    return KPT_OK;
 }
 
 void kpti_recording_free(kpti_recording *r)
@@ -164,6 +312,7 @@ void kpti_recording_free(kpti_recording *r)
     if (!r) return;
     kpti_sigterm_flush_remove(&r->sigterm_flush);
     (void)r->tracer.ops->destroy(r->tracer.self);
+    leave_stream(r);
     kpti_plugin_client_close(&r->client);
     free(r);
 }

@@ -21,7 +21,26 @@ kpt_status kpti_recording_make(const char *plugin, const kpt_memory_args *args,
 /* Returns the reason why nothing would be recorded, or NULL if the tracer records. */
 const char *kpti_recording_noop_reason(const kpti_recording *recording);
 
+/* Where a recording is written while it runs. */
+typedef enum kpti_recording_kind {
+    KPTI_RECORDING_FILE =
+        0, /* PATH is the user's file, which is complete when the recording is stopped */
+    KPTI_RECORDING_SPOOL =
+        1, /* PATH is a file from which others are made; it stays until kpti_recording_drop_spool */
+    KPTI_RECORDING_UNNAMED = 2 /* the same, but PATH is removed at once: it ends with the process */
+} kpti_recording_kind;
+
+/* Before the first start: from then on the recording is written to PATH, a .kpt file, and not kept in memory. INFO has lines
+ * "key=value" about the program. Another call does nothing, but in the child of a fork it begins a new file; that of the user's is
+ * the parent's. */
+kpt_status kpti_recording_stream(kpti_recording *recording, const char *path,
+                                 kpti_recording_kind kind, kpt_str info, kpti_session_error *error);
+/* Removes the spool, which is still read by exports. Does nothing if there is none. */
+void kpti_recording_drop_spool(kpti_recording *recording);
+
+/* Refuses a recording that is written to a file of the user's and was stopped. */
 kpt_status kpti_recording_start(kpti_recording *recording, kpti_session_error *error);
+/* Recording ends in any case. Returns KPT_E_IO if the file lacks a part of it. */
 kpt_status kpti_recording_stop(kpti_recording *recording, kpti_session_error *error);
 
 /* Returns 1 if it records in this process; a child of a fork returns 0. Any thread may call it at any time
@@ -29,11 +48,11 @@ kpt_status kpti_recording_stop(kpti_recording *recording, kpti_session_error *er
 int kpti_recording_is_recording(const kpti_recording *recording);
 
 /* Writes the recording to PATH, in the format of its suffix. The tracer may run meanwhile. A failed export
- * leaves no file. */
+ * leaves no file. If the stream could not be written completely, PATH has what is before, and the call returns KPT_E_IO. */
 kpt_status kpti_recording_export(kpti_recording *recording, const char *path,
                                  kpti_session_error *error);
 
-/* From this call on, SIGTERM writes the recording to PATH before it ends the process, unless the program
+/* From this call on, SIGTERM writes the recording to PATH, or what is missing in a file of the user's, before it ends the process, unless the program
  * handles SIGTERM. PATH stays the same until kpti_recording_not_at_term. Returns KPT_OK, also if the thread for
  * it could not be started, or KPT_E_IO if the path is too long. */
 kpt_status kpti_recording_at_term(kpti_recording *recording, const char *path,

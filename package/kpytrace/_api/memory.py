@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
-from .._processes import process_hooks
+from .._processes import process_hooks, process_info
 from . import native, numpy_import_hook
 from . import options as _options
 from . import trace as _trace
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     Path = Union[str, os.PathLike[str]]
 
-SUFFIXES = (".pickle", ".json", ".pftrace")
+SUFFIXES = (".pickle", ".json", ".pftrace", ".kpt")
+SPOOL = ".spool.kpt"  # is added to the path of an output that is made from a .kpt file
+_FILE, _NAMED_SPOOL, _UNNAMED_SPOOL = range(3)  # how the C host writes a recording while it runs
 
 _lock = RLock()  # held during each call, so that a second thread waits
 _recordings = Registry()
@@ -34,8 +36,8 @@ def check_path(path: Path) -> str:
     """Returns the absolute path. Raises now, rather than at the end, if no recording can be written to it."""
     name = os.fsdecode(path)
     if not name.endswith(SUFFIXES):
-        raise ValueError("the path of a memory export must end in .pickle (for torch's memory viewer), .json, "
-                         f".pftrace or .tables.json: {name!r}")
+        raise ValueError("the path of a memory recording must end in .kpt, .pickle (for torch's memory viewer), "
+                         f".json, .pftrace or .tables.json: {name!r}")
     return _options.check_output(name, "recording")
 
 
@@ -49,7 +51,10 @@ def _check_number(name: str, value: object, read: Any) -> int:
 
 class Memory:
     """A recording of memory. It runs between start() and stop(), or inside a `with` block. It may be
-    started again, and then continues. The recording is kept as long as this object lives, or until close()."""
+    started again, and then continues, unless it is a .kpt file: that is complete when it is stopped. The recording is
+    kept as long as this object lives, or until close().
+
+    It is written to a .kpt file while it runs: to the path, or to a spool from which the other files are made."""
 
     key: object = None  # in the registry
     _handle: object = None
@@ -61,8 +66,16 @@ class Memory:
             _check_number("sample_bytes", sample_bytes, _options.read_bytes),
             _check_number("max_entries", max_entries, _options.read_u64),
             _check_number("max_frames", max_frames, _options.read_u32))
+        if self._is_file and self._arguments[1]:
+            raise ValueError("max_entries keeps the last entries in memory, and a .kpt file has all of them: give one of "
+                             "the other suffixes")
         self._numpy = numpy_import_hook.Watch(self)
         self._closed = False
+
+    @property
+    def _is_file(self) -> bool:
+        """Whether the path is the .kpt file itself."""
+        return self._path is not None and self._path.endswith(".kpt")
 
     @property
     def running(self) -> bool:
@@ -92,11 +105,26 @@ class Memory:
                 self._handle = self._make()
             _recordings.borrow(self)
             try:
+                self._stream()
                 self._begin()
             except BaseException:
                 self._end()
                 _recordings.remove(self)
                 raise
+
+    def _stream(self) -> None:
+        """Begins to write the recording to a file. A recording of the last entries is kept in memory."""
+        if self._arguments[1]:
+            return
+        if self._path is None:
+            path = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"kpytrace-{os.urandom(8).hex()}{SPOOL}")
+            kind = _UNNAMED_SPOOL
+        elif self._is_file:
+            path, kind = self._path, _FILE
+        else:
+            path, kind = self._path + SPOOL, _NAMED_SPOOL
+        process_hooks.allow_forks()  # a thread of kpytrace's writes
+        native.standalone.memory_stream(self._handle, path, kind, process_info.describe())
 
     def _begin(self) -> None:
         if self._path is not None:
@@ -137,18 +165,23 @@ class Memory:
                 raise RuntimeError("this recording has not been started: call start() first")
             if self.key not in _recordings.entries:
                 return
-            self._end()
             try:
-                if self._path is not None:
+                self._end()
+                if self._path is not None and not self._is_file:
                     native.standalone.memory_export(self._handle, self._path)
-                    native.standalone.memory_not_at_term(self._handle)
+                    native.standalone.memory_drop_spool(self._handle)
+                native.standalone.memory_not_at_term(self._handle)
             finally:
-                _recordings.remove(self)
+                if not self.running:
+                    _recordings.remove(self)
 
     def export(self, path: Path) -> str:
         """Writes the recording so far, also while it runs. Returns the path of the file. A failed
         export leaves no file."""
         target = check_path(path)
+        if target.endswith(".kpt"):
+            raise ValueError(f"a .kpt file is written while memory is recorded: give its name to kpytrace.memory, not to "
+                             f"export: {os.fsdecode(path)!r}")
         with _lock:
             if self._handle is None:
                 raise RuntimeError("this recording has not been started: call start() first")
@@ -181,6 +214,7 @@ class Memory:
                 self._end()
             _recordings.remove(self)
             if self._handle is not None:
+                native.standalone.memory_drop_spool(self._handle)
                 native.standalone.memory_free(self._handle)
             self._closed = True
 
@@ -197,10 +231,11 @@ def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, ma
            max_frames: int = 0) -> Memory:
     """Records every block that Python allocates and frees, in every thread, with the stack that did it.
 
-    path           the file that is written at the end of the block: .pickle, for torch's memory viewer
+    path           the file of the recording: .kpt, which is written meanwhile, and from which
+                   `kpytrace convert` makes the others; .pickle, for torch's memory viewer
                    (pytorch.org/memory_viz), .json, Chrome trace JSON, .pftrace, for Perfetto, or
-                   .tables.json, for `kpytrace memory`. With None no file is written; export() writes
-                   one at any time
+                   .tables.json, for `kpytrace memory`, which are written at the end of the block. With
+                   None no file is written; export() writes one at any time
     sample_bytes   record a random sample, one block per so many bytes ("512kB"), at next to no
                    cost; 0: every block
     max_entries    keep only the last so many allocations and frees; 0: all

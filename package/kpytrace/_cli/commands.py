@@ -22,7 +22,7 @@ Traces every Python call of every thread of a program.
   kpytrace merge FILES -o OUT    makes one trace of several processes, or ranks
   kpytrace diff A.kpt B.kpt      lists the functions, or torch's operators, that became slower or faster
   kpytrace table FILES -o OUT    writes time by rank, step and function or operator as Parquet
-  kpytrace memory FILE           lists allocations by line (from `run --memory FILE.tables.json`)
+  kpytrace memory FILE           lists allocations by line (from `run --memory FILE`)
   kpytrace et COMMAND ...        reads execution traces, as torch's observer writes them
 
 kpytrace COMMAND --help describes a command; kpytrace --version prints the version."""

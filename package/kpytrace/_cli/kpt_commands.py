@@ -6,10 +6,26 @@ import os
 import sys
 import time
 
-from . import cost
+from . import cost, memory
 from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command, row_count
 from .formatting import amount, print_head, print_row, shown
 from .kpt_file import SORTS, KptFile
+
+
+def _convert_memory(source: str, path: str, options: dict[str, str]) -> int:
+    from .._api.memory import SUFFIXES
+
+    if "no-compress" in options:
+        raise Usage("a recording of memory is always packed: leave out --no-compress")
+    if not path.endswith(tuple(suffix for suffix in SUFFIXES if suffix != ".kpt")):
+        raise Usage(f"{source} is a recording of memory, which becomes .pickle, .json, .pftrace or .tables.json; "
+                    f"`kpytrace report` shows it as a page")
+    began = time.perf_counter()
+    memory.convert(source, path, "recover" in options)
+    if "quiet" not in options:
+        print(f"kpytrace: {os.path.getsize(path):,} bytes in {time.perf_counter() - began:.2f} s: {path}",
+              file=sys.stderr)
+    return 0
 
 
 def convert(words: list[str]) -> int:
@@ -17,7 +33,8 @@ def convert(words: list[str]) -> int:
 usage: kpytrace convert [OPTION]... IN.kpt OUT
 
 Writes the trace of a .kpt file in the format of OUT's suffix: .json, .pftrace,
-.speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which completes a cut-off file."""
+.speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which completes a cut-off file.
+A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace or .tables.json."""
     known = (Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"), RECOVER,
              QUIET, HELP)
     parsed = parse_command(words, known, usage, (2,))
@@ -27,6 +44,8 @@ Writes the trace of a .kpt file in the format of OUT's suffix: .json, .pftrace,
     from .._api.options import check_output
 
     path = check_output(target)
+    if memory.is_recording(source):
+        return _convert_memory(source, path, options)
     file = KptFile(source, options)
     if "no-compress" in options:
         file.standalone.no_compress(file.handle)
@@ -58,7 +77,7 @@ Describes a .kpt file: the program, threads, calls, dropped events, and the cost
     calls = totals.python_calls + totals.c_calls
     stats = file.stats
     lines = [("file", f"{path}, {os.path.getsize(path):,} bytes, {file.state}")]
-    lines += [(key, file.info[key]) for key in ("command", "python", "process", "name", "rank", "local_rank", "world_size",
+    lines += [(key, file.info[key]) for key in ("recording", "command", "python", "process", "name", "rank", "local_rank", "world_size",
                                                 "host", "parent") if key in file.info]
     lines += [("recorded by", f"kpytrace {file.info.get('version', '?')}"),
               ("calls", f"{calls:,} of {len(totals.functions):,} functions"),

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 SORTS = {"own": 0, "total": 1, "calls": 2, "max": 3}  # the order of the rows of profile()
-_STATES = {"cut off": "its program was killed, or still runs; the calls up to there are read",
-           "damaged": "the calls up to there are read",
+_STATES = {"cut off": "its program was killed, or still runs; the {what} up to there are read",
+           "damaged": "the {what} up to there are read",
            "incomplete": "events are missing, because there was no room for them when they were recorded"}
 
 
-def print_state(path: str, state: str) -> None:
+def print_state(path: str, state: str, what: str = "calls") -> None:
     """Explains the state of a file that is not whole."""
     if state != "whole":
-        print(f"kpytrace: {shown(path)} is {state}: {_STATES[state]}", file=sys.stderr)
+        print(f"kpytrace: {shown(path)} is {state}: {_STATES[state].format(what=what)}", file=sys.stderr)
 
 
 def print_opened(path: str, state: str, skipped: tuple[int, int]) -> None:

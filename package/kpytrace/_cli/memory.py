@@ -1,13 +1,17 @@
-"""kpytrace memory: prints tables of allocations from a file NAME.tables.json, or the changes between two files."""
+"""kpytrace memory: prints tables of allocations from a recording, NAME.kpt or NAME.tables.json, or the changes between
+two of them."""
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 
 from .._files.atomic_file import write_text
 from .._files.memory_tables import KINDS, TIMES, Row, Tables
-from .arguments import Argument, Usage, columns, parse, row_count
+from .arguments import RECOVER, Argument, Usage, columns, parse, row_count
 from .formatting import shown
+from .kpt_file import print_state
 
 _ARGUMENTS = (
     Argument("at", "WHEN", "peak, end (blocks that were not freed) or all (every block that was allocated) "
@@ -18,18 +22,50 @@ _ARGUMENTS = (
     Argument("count", "N", "how many rows (default: 20; 0: all)", "n"),
     Argument("folded", "FILE", "write collapsed stacks for a flame graph of bytes (default: at the peak; "
              "--at selects another time)"),
+    RECOVER,
     Argument("help", "", "print this", "h"),
 )
 
 _USAGE = """\
-usage: kpytrace memory [OPTION]... FILE.tables.json
-       kpytrace memory [OPTION]... BEFORE.tables.json AFTER.tables.json
+usage: kpytrace memory [OPTION]... FILE
+       kpytrace memory [OPTION]... BEFORE AFTER
 
-Lists the allocations at the peak, and those that were not freed at the end; for two files, lists the changes.
-`kpytrace run --memory FILE.tables.json script.py` writes one, and so does
-kpytrace.memory(...).export("FILE.tables.json") at any time.
+Lists the allocations at the peak, and those that were not freed at the end; for two files, lists the changes. A file is a
+recording, FILE.kpt, or its tables, FILE.tables.json: `kpytrace run --memory FILE script.py` writes either, and
+kpytrace.memory(...).export("FILE.tables.json") writes tables at any time.
 
 """
+
+
+def is_recording(path: str) -> bool:
+    """Whether this is a .kpt file that was made with --memory or kpytrace.memory."""
+    from .._files.kpt_header import File
+
+    if not path.endswith(".kpt"):
+        return False
+    try:
+        return File(path).info.get("recording") == "memory"
+    except (OSError, ValueError):
+        return False  # the caller opens it, and explains
+
+
+def convert(source: str, target: str, recover: bool) -> None:
+    """Writes the file `target`, in the format of its suffix, from a recording."""
+    from .._api import native
+
+    native.load()
+    print_state(source, native.standalone.memory_convert(source, target, recover), "allocations")
+
+
+def open_tables(path: str, recover: bool = False) -> Tables:
+    """Returns the tables of a recording, or of a file of tables."""
+    if not path.endswith(".kpt"):
+        return Tables(path).check()
+    with tempfile.TemporaryDirectory(prefix="kpytrace-") as folder:
+        made = os.path.join(folder, "memory.tables.json")
+        convert(path, made, recover)
+        return Tables(made).check()
+
 
 
 def _amount(size: int) -> str:
@@ -72,10 +108,10 @@ def main(words: list[str]) -> int:
         print(_USAGE + columns(_ARGUMENTS))
         return 0
     if len(files) not in (1, 2):
-        raise Usage("usage: kpytrace memory FILE.tables.json [ANOTHER.tables.json]; see --help")
+        raise Usage("usage: kpytrace memory FILE [ANOTHER], each a .kpt file or NAME.tables.json; see --help")
     _check(options)
     by, device = options.get("by", "line"), options.get("device")
-    tables = [Tables(file).check() for file in files]
+    tables = [open_tables(file, "recover" in options) for file in files]
     if "folded" in options:
         write_text(options["folded"], tables[-1].folded(options.get("at", "peak"), device))
         print(f"kpytrace: {options['folded']}", file=sys.stderr)

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 
+from . import memory
 from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command
 from .kpt_file import KptFile
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 _BEGIN = b"<script "  # of a section
 _PIECE_BYTES = 1 << 20
-_MEMORY = Argument("memory", "FILE", "also show these tables of memory (from `run --memory FILE.tables.json`)")
+_MEMORY = Argument("memory", "FILE", "also show this recording of memory (from `run --memory`: FILE.kpt or FILE.tables.json)")
 INPUTS = (_MEMORY, RECOVER)
 
 _USAGE = """\
@@ -24,7 +25,8 @@ usage: kpytrace report [OPTION]... FILE...
 
 Writes a page that shows a trace in any browser, and loads nothing from elsewhere: a timeline, a
 flame graph, a table of functions, and the number of dropped events. Each FILE is a .kpt file, which
-becomes a process of the page, or tables of memory (NAME.tables.json), shown as a flame graph of bytes."""
+becomes a process of the page, or a recording of memory (from `run --memory`: a .kpt file, or
+NAME.tables.json), shown as a flame graph of bytes."""
 
 
 def _section(kind: str, data: bytes) -> bytes:
@@ -37,10 +39,8 @@ def _section(kind: str, data: bytes) -> bytes:
             + packed + b"</script>\n")
 
 
-def _memory_section(path: str) -> bytes:
-    from .._files.memory_tables import Tables
-
-    return _section("memory", Tables(path).check().text)
+def _memory_section(path: str, options: dict[str, str]) -> bytes:
+    return _section("memory", memory.open_tables(path, "recover" in options).text)
 
 
 def _put_trace(path: str, folder: str, page_bytes: int, options: dict[str, str], out: BinaryIO) -> tuple[int, int]:
@@ -67,16 +67,16 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
 
     native.load()
     page = native.standalone.report_page()
-    memories = [path for path in files if path.endswith(".json")]
+    memories = [path for path in files if path.endswith(".json") or memory.is_recording(path)]
     traces = [path for path in files if path not in memories]
     memories += [options["memory"]] if "memory" in options else []
     if len(memories) > 1:
-        raise Usage("a report can show the tables of only one memory recording")
+        raise Usage("a report can show only one memory recording")
     calls, size = 0, out.write(page)
     for path in traces:
         counts = _put_trace(path, folder, len(page), options, out)
         calls, size = calls + counts[0], size + counts[1]
-    return calls, size + sum(out.write(_memory_section(path)) for path in memories)
+    return calls, size + sum(out.write(_memory_section(path, options)) for path in memories)
 
 
 def main(words: list[str]) -> int:

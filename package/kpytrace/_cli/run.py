@@ -22,9 +22,9 @@ _OWN = (
     Argument("output", "FILE", "the file of the trace; its suffix selects the format: .json, .pftrace, "
              ".kpt, .html, .speedscope.json, .collapsed, and each but .kpt also with .gz "
              "(default: kpytrace.json)", "o"),
-    Argument("memory", "FILE", "record the memory that Python allocates, and write it to this file: .pickle for "
-             "torch's memory viewer, .json, .pftrace, or .tables.json for `kpytrace memory`. Calls are "
-             "then recorded only if --output is given"),
+    Argument("memory", "FILE", "record the memory that Python allocates, and write it to this file: .kpt, which is "
+             "written meanwhile and converted later, .pickle for torch's memory viewer, .json, .pftrace, or "
+             ".tables.json for `kpytrace memory`. Calls are then recorded only if --output is given"),
     Argument("memory-sample", "SIZE", "sample one byte of memory in so many, 512kB, which costs next to "
              "nothing (default: every block)"),
     Argument("memory-entries", "N", "keep the last so many allocations and frees (default: all)"),

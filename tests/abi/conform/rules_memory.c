@@ -1,4 +1,4 @@
-/* rules_memory.c: R71x, R720: the memory tracer. Its report exists since 1.1. */
+/* rules_memory.c: R71x, R720, R721: the memory tracer. Its report exists since 1.1, its stream since 1.2. */
 #include <unistd.h>
 
 #include "tests/abi/conform/conform.h"
@@ -149,6 +149,35 @@ static void reports(conform *c)
     report_both(c, &m, 3 << 20);
 }
 
+static kpt_status count_record(void *ctx, const void *record, uint64_t size)
+{
+    *(uint64_t *)ctx += record && size;
+    return KPT_OK;
+}
+
+static void streams(conform *c)
+{
+    kpt_memory_tracer m;
+    uint64_t records = 0;
+    uint64_t stopped;
+    conform_make_memory(c, &m);
+    if (!KPT_HAS(m.ops, kpt_memory_ops, stream) || !m.ops->stream)
+        conform_unreached(c, "the memory tracer has no stream: it is of ABI 1.1 or before");
+    EXPECT_STATUS(c, KPT_E_INVALID, m.ops->stream(m.self, NULL, NULL));
+    EXPECT_STATUS(c, KPT_OK, m.ops->stream(m.self, count_record, &records));
+    (void)m.ops->start(m.self);
+    report_both(c, &m, 1 << 20);
+    EXPECT_STATUS(c, KPT_OK, m.ops->stream(m.self, count_record, &records));
+    EXPECT_STATUS(c, KPT_OK, m.ops->stop(m.self));
+    stopped = records;
+    if (m.flags & KPT_OBJECT_NOOP)
+        EXPECT(c, !records, "a no-op has delivered a record");
+    else
+        EXPECT(c, records, "nothing was delivered");
+    EXPECT_STATUS(c, KPT_OK, m.ops->destroy(m.self));
+    EXPECT(c, records == stopped, "a record was delivered after stop");
+}
+
 static void bad_make(conform *c)
 {
     kpt_memory_args args;
@@ -191,5 +220,7 @@ const conform_rule conform_memory_rules[] = {
     RULE(R718, "a tracer's KPT_EXT_MEMORY is a memory tracer", from_tracer),
     RULE(R719, "invalid reports are refused", bad_reports),
     RULE(R720, "a report is legal before start, while running and after stop", reports),
+    RULE(R721, "a stream needs a sink, delivers to it until stop, and may be called again",
+         streams),
     {NULL, NULL, NULL},
 };

@@ -6,6 +6,8 @@
 #include "core/base/hash.h"
 #include "core/memory_log/allocation_log.h"
 #include "core/memory_log/export.h"
+#include "core/memory_log/log_chunks.h"
+#include "core/memory_log/log_stream.h"
 #include "core/memory_log/sampled_blocks.h"
 #include "python_tracer/allocators/host_blocks.h"
 #include "python_tracer/capture/stack_capture.h"
@@ -29,6 +31,7 @@ void log_clear(kpti_memory_log *log)
 
 int log_begin(kpti_memory_log *log)
 {
+    if (kpti_memory_log_stream(log)) kpti_log_stream_resume(kpti_memory_log_stream(log));
     return kpti_memory_log_begin(log);
 }
 
@@ -138,6 +141,21 @@ uint64_t log_counted(kpti_memory_log *log)
 uint64_t log_bytes(kpti_memory_log *log)
 {
     return measure(log, 0);
+}
+
+kpt_status log_stream_begin(kpti_memory_log *log, kpt_memory_sink_fn sink, void *sink_ctx)
+{
+    return kpti_log_stream_begin(log, sink, sink_ctx);
+}
+
+kpt_status log_stream_flush(kpti_memory_log *log, int is_end)
+{
+    return kpti_log_stream_flush(kpti_memory_log_stream(log), is_end);
+}
+
+void log_stream_end(kpti_memory_log *log)
+{
+    kpti_log_stream_end(kpti_memory_log_stream(log));
 }
 
 void log_forked(void)

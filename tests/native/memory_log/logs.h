@@ -48,6 +48,11 @@ void log_content_free(log_content content);
 uint64_t log_counted(kpti_memory_log *log); /* events, TIME events too */
 uint64_t log_bytes(kpti_memory_log *log);
 
+/* The stream of a log. */
+kpt_status log_stream_begin(kpti_memory_log *log, kpt_memory_sink_fn sink, void *sink_ctx);
+kpt_status log_stream_flush(kpti_memory_log *log, int is_end);
+void log_stream_end(kpti_memory_log *log);
+
 /* What the handlers around a fork do, in the child. */
 void log_forked(void);
 

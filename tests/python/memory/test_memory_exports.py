@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import pathlib
 import sys
 import threading
@@ -79,9 +80,10 @@ class Exports(MemoryCase):
         kept = [bytes(100) for _ in range(1000)]
         with self.assertRaises(OSError):
             m.export(full)
-        gone.rmdir()
-        with self.assertRaisesRegex(OSError, os.strerror(errno.ENOENT)):
+        shutil.rmtree(gone)  # with the spool, which is still read
+        with self.assertRaisesRegex(OSError, os.strerror(errno.ENOENT)) as failed:
             m.stop()
+        self.assertNotIn("stays in", str(failed.exception))
         self.assertFalse(m.running)
         m.export(self.path)
         self.assertGreaterEqual(len(self.kept_sizes()), 1000)

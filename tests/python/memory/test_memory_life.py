@@ -42,7 +42,7 @@ best = min(timed() for _ in range(7))
 class Errors(MemoryCase):
     def test_what_is_no_name(self):
         for path in ("memory.txt", "memory.pickle.gz", "pickle", "", "memory.JSON"):
-            with self.assertRaisesRegex(ValueError, "the path of a memory export must end in"):
+            with self.assertRaisesRegex(ValueError, "the path of a memory recording must end in"):
                 kpytrace.memory(self.folder / path)
         with self.assertRaises(FileNotFoundError):
             kpytrace.memory(self.folder / "none" / "memory.pickle")
@@ -175,11 +175,11 @@ class Life(MemoryCase):
 
     def test_an_exit_that_can_not_write(self):
         reply = self.program("""
-            import os, sys, kpytrace
+            import os, shutil, sys, kpytrace
             folder = sys.argv[1] + ".d"
             os.mkdir(folder)
             kpytrace.memory(folder + "/x.pickle").start()
-            os.rmdir(folder)
+            shutil.rmtree(folder)
             """)
         self.assertRegex(reply.stderr, r"\Akpytrace: .*x\.pickle could not be written: .*\n\Z")
 

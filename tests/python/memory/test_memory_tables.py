@@ -280,7 +280,7 @@ class Commands(Case):
     def test_invalid_arguments(self):
         (self.folder / "x.json").write_text("{}")
         for words, text in (
-                (["run", "--memory", "a.txt", self.script], "the path of a memory export must end in"),
+                (["run", "--memory", "a.txt", self.script], "the path of a memory recording must end in"),
                 (["run", "--memory-sample", "5", self.script], "need --memory FILE"),
                 (["run", "--memory", "a.json", "--gc", self.script], "--gc is about calls"),
                 (["run", "--memory", "a.json", "--memory-sample", "much", self.script], "sample_bytes"),

@@ -56,7 +56,7 @@ class Memory(ChildrenCase):
         old.write_text("old", encoding="utf-8")
         reply = run_python("-c", "from kpytrace import _startup; _startup.start()", cwd=self.folder,
                            env={"KPYTRACE_MEMORY": "mem children=1"})
-        self.assertIn("the path of a memory export must end in", reply.stderr)
+        self.assertIn("the path of a memory recording must end in", reply.stderr)
         self.assertTrue(old.exists())
 
     def kept(self, path):

@@ -1,0 +1,21 @@
+/* memory_file.h: makes the other files of a memory recording from its .kpt file, in memory that grows with distinct stacks
+ * and with live blocks only. Plain C without Python and without the plugin. */
+#ifndef KPTI_HOSTS_STANDALONE_SESSION_MEMORY_FILE_H
+#define KPTI_HOSTS_STANDALONE_SESSION_MEMORY_FILE_H
+
+#include "hosts/standalone/error.h"
+#include "writers/kpt/kpt_reader.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes PATH, in the format of its suffix, from the .kpt file SOURCE. A damaged file is refused without RECOVER, and is
+ * read up to the damage with it. *STATE receives how the file ends. A failed call leaves no file. */
+kpt_status kpti_memory_file_convert(const char *source, int recover, const char *path,
+                                    kpti_kpt_state *state, kpti_session_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
