@@ -146,6 +146,8 @@ def main():
                 figures, before = json.loads(reply.stdout.splitlines()[-1]), found.setdefault(name, {})
                 for key, value in figures.items():
                     before[key] = min(before.get(key, value), value) if isinstance(value, float) else value
+                if len(sys.argv) > 2:  # after each run: the next one may take too long
+                    pathlib.Path(sys.argv[2]).write_text(json.dumps(found, indent=1), encoding="utf-8")
     bare, bare_cpu = (min(f[key] for f in found.values()) for key in ("bare", "bare_cpu"))
     print(f"bare step: {bare * 1e3:.2f} ms, {bare_cpu * 1e3:.2f} ms of processor time\n")
     print("| | × bare | processor, × bare | stop, ms a step | kB a step | packed |\n|---|---|---|---|---|---|")
@@ -153,8 +155,6 @@ def main():
         print("|", " | ".join([TITLES[name], f"{f['run'] / bare:.3f}", f"{f['run_cpu'] / bare_cpu:.3f}",
                                f"{f['stop'] * 1e3:.2f}" if "stop" in f else "",
                                *(f"{f[key] / 1e3:.1f}" if key in f else "" for key in ("bytes", "packed"))]), "|")
-    if len(sys.argv) > 2:
-        pathlib.Path(sys.argv[2]).write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

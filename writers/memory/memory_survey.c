@@ -54,7 +54,7 @@ static int add_region(finder *f, const kpti_memory_entry *e)
     kpti_memory_survey *s = f->out;
     const uint64_t megabyte = e->address >> MEGABYTE_BITS;
     const uint64_t last = (e->address + (e->size ? e->size : 1) - 1) >> MEGABYTE_BITS;
-    const uint32_t slot = (uint32_t)((megabyte + e->device * 97) % RECENT);
+    const uint32_t slot = (uint32_t)((megabyte + (uint64_t)e->device * 97) % RECENT);
     if (f->recent[slot].megabyte == megabyte + 1 && f->recent[slot].device == e->device &&
         last == megabyte)
         return 1;

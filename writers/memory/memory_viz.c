@@ -372,7 +372,7 @@ int kpti_memory_viz_write(kpti_memory_history *history, kpti_out_file *out)
     int whole = kpti_memory_survey_make(&w.survey, history);
     w.symbol_memos = make_memos(w.names->symbol_count);
     w.stack_memos = make_memos(w.names->node_count);
-    w.pool_memos = make_memos(KPTI_MEMORY_POOL_COUNT * 2);
+    w.pool_memos = make_memos(UINT64_C(2) * KPTI_MEMORY_POOL_COUNT);
     whole = whole && w.symbol_memos && w.stack_memos && w.pool_memos && put_snapshot(&w);
     free(w.symbol_memos);
     free(w.stack_memos);
