@@ -2,7 +2,7 @@
 
 A shim fits one torch, one Python and one version of kpytrace, which name its folder in the cache. The compiler is
 part of the file's name, so that without a compiler any file of that folder can be used. A file appears complete,
-by a rename. A process that compiles holds a lock, and other processes wait for it.
+by a rename. A process that compiles or tests a unit holds its lock, and other processes wait for it.
 """
 
 from __future__ import annotations
@@ -66,14 +66,16 @@ def find(torch: ModuleType, compiler: Optional[str],
 
 
 @contextmanager
-def _locked(folder: pathlib.Path, what: str) -> Iterator[None]:
+def _locked(folder: pathlib.Path, unit: _compile.Unit, what: str) -> Iterator[None]:
+    """Holds the lock of one unit. The self-test of the shim runs under the shim's lock, and its process may compile
+    the part for CUDA, so units must not share a lock."""
     import fcntl
 
-    with open(folder / "lock", "w") as file:
+    with open(folder / f"{unit.name}.lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(f"kpytrace: another process is {what} the shim for torch: waiting for it",
+            print(f"kpytrace: another process is {what} {unit.title} for torch: waiting for it",
                   file=sys.stderr)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -87,7 +89,7 @@ def build(torch: ModuleType, again: bool = False,
     if unit is not _compile.SHIM or _self_test.is_tested(torch.__version__) or _self_test.passed(path):
         return path
     # A read-only cache has no lock, and stores no result.
-    with _locked(path.parent, "testing") if os.access(path.parent, os.W_OK) else nullcontext():
+    with _locked(path.parent, unit, "testing") if os.access(path.parent, os.W_OK) else nullcontext():
         if not _self_test.passed(path):  # the process that held the lock may have tested it
             _self_test.run(torch, path)
     return path
@@ -106,7 +108,7 @@ def _compiled(torch: ModuleType, again: bool, unit: _compile.Unit) -> pathlib.Pa
     path = _path(folder, unit, compiler)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder, "compiling"):
+        with _locked(folder, unit, "compiling"):
             if again or not path.exists():  # another process that held the lock may have compiled it
                 _self_test.result_path(path).unlink(missing_ok=True)
                 _compile.compile_unit(torch, compiler, path, unit)

@@ -273,6 +273,25 @@ exec {_environment.find_compiler()} -shared -fPIC -I{_environment.python_headers
                     self.assertIn("python -m kpytrace.torch build --again", text)
                     self.assertEqual(reply.stderr.count("testing the shim for torch"), 2 * tests)
 
+    def test_the_self_test_compiles_another_unit(self):
+        """As the part for CUDA on a machine with a GPU. The self-test waited for the lock of its parent, until it had
+        taken too long, and the shim was refused."""
+        reply = program(UNTESTED + """
+import signal, torch
+from kpytrace.torch import _compile, _cuda, _self_test, _shim
+
+def compile_unit(torch, compiler, path, unit):
+    path.write_text("")
+
+def run(torch, shim):
+    print(_shim.build(torch, unit=_cuda.UNIT).name.startswith("cuda-"))
+
+_compile.compile_unit, _self_test.run = compile_unit, run
+signal.alarm(60)
+_shim.build(torch)
+""", KPYTRACE_TORCH_CACHE=self.folder)
+        self.assertEqual(reply.stdout, "True\n")
+
     def test_issue_23_tested_releases(self):
         with unittest.mock.patch.object(_self_test, "TESTED", ("2.13", "2.15")):
             for version, tested in (("2.13.0", True), ("2.13.1+cu130", True), ("2.15.0+cpu", True),
