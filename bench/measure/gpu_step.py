@@ -3,11 +3,12 @@
 kpytrace and by torch's profiler, and the least that CUPTI itself adds. Needs a CUDA device and CUPTI's headers; run
 where torch and the staged package are importable.
 
-usage: bench/measure/gpu_step.py [ROUNDS [OUT.json [NAME...]]]     prints a table (default: 3 rounds of all)
+usage: bench/measure/gpu_step.py [SECONDS [OUT.json [NAME...]]]     prints a table (default: 200 s, all names)
 
-Each run is its own process, which measures the bare step, too. The runs take turns, and the least time of a block of
-steps counts, of all rounds: other load only adds. The bare step is the least of all processes. Processor time is that of
-all threads, and says what the recording costs where the wall clock is too noisy.
+The bare step and all of kpytrace's recordings take turns in one process, a block of ten steps each, and the least time
+of a block counts: other load only adds. After torch's profiler CUPTI stays attached, so each of its recordings takes
+turns with the bare step in a process of its own, and is compared with the bare step of that process. Processor time is
+that of all threads, and shows the cost of a recording where the wall clock is too noisy.
 """
 import ctypes
 import glob
@@ -19,18 +20,20 @@ import sys
 import tempfile
 import time
 
-STEPS, BLOCKS = 10, 12  # of a block, and how many blocks
+STEPS = 10  # of a block
 # The letters are those of cupti_floor.c. The floor of a tracer that keeps kernels, copies and launches is "kmc".
 FLOORS = {"kmc": "CUPTI alone: kernels, copies, launches (the floor)", "kmcM": "with markers", "kmcN": "with names",
           "kmco": "with overhead", "kmce": "with external correlations", "kmcs": "with waits", "kmcrd": "with calls"}
-TITLES = {"calls": "Python calls", "operators": "Python calls, operators", "gpu": "Python calls, GPU",
-          "gpu_calls": 'Python calls, GPU with gpu="calls"', "all": "Python calls, operators, GPU",
-          "ring": "the same in a ring", "shapes": "Python calls, operators with shapes, GPU", "stock": "torch.profiler",
-          "stock_shapes": "torch.profiler, record_shapes", "stack": "torch.profiler, with_stack", **FLOORS}
-OPTIONS = {"calls": {"gpu": False}, "operators": {"gpu": False, "torch": True}, "gpu": {"gpu": True},
-           "gpu_calls": {"gpu": "calls"}, "all": {"gpu": True, "torch": True},
-           "ring": {"gpu": True, "torch": True, "ring": "30s"},
-           "shapes": {"gpu": True, "torch": "shapes"}}
+OURS = {"calls": ("Python calls", {"gpu": False}),
+        "operators": ("Python calls, operators", {"gpu": False, "torch": True}),
+        "gpu": ("Python calls, GPU", {"gpu": True}),
+        "gpu_calls": ('Python calls, GPU with gpu="calls"', {"gpu": "calls"}),
+        "all": ("Python calls, operators, GPU", {"gpu": True, "torch": True}),
+        "ring": ("the same in a ring", {"gpu": True, "torch": True, "ring": "30s"}),
+        "shapes": ("Python calls, operators with shapes, GPU", {"gpu": True, "torch": "shapes"})}
+STOCK = {"stock": ("torch.profiler", {}), "stock_shapes": ("torch.profiler, record_shapes", {"record_shapes": True}),
+         "stack": ("torch.profiler, with_stack", {"with_stack": True})}
+DEFAULT = ["kmc", *OURS, *STOCK]
 
 
 def build_floor(folder):
@@ -52,113 +55,139 @@ def build_floor(folder):
     return out
 
 
-def step_of(torch):
-    nn = torch.nn
-    torch.manual_seed(0)
-    net = nn.ModuleList(nn.Sequential(nn.LayerNorm(48), nn.Linear(48, 96), nn.GELU(), nn.Linear(96, 48),
-                                      nn.Dropout(0.1)) for _ in range(24)).cuda()
-    optimizer = torch.optim.Adam(net.parameters(), foreach=False)
-    data = torch.randn(4, 48, device="cuda")
+class Turns:
+    """Blocks of steps of one process, and the least figures of each recording: seconds of a step by the wall clock and
+    of the processor, seconds of stop and bytes of the file, each for a step."""
 
-    def steps(count):
-        for _ in range(count):
-            optimizer.zero_grad()
-            out = data
-            for layer in net:
+    def __init__(self, folder):
+        import torch
+
+        self.torch, self.folder, self.figures = torch, folder, {}
+        nn = torch.nn
+        torch.manual_seed(0)
+        self.net = nn.ModuleList(nn.Sequential(nn.LayerNorm(48), nn.Linear(48, 96), nn.GELU(), nn.Linear(96, 48),
+                                               nn.Dropout(0.1)) for _ in range(24)).cuda()
+        self.optimizer = torch.optim.Adam(self.net.parameters(), foreach=False)
+        self.data = torch.randn(4, 48, device="cuda")
+        self.floor = ctypes.CDLL(os.path.join(folder, "cupti_floor.so"))
+
+    def steps(self):
+        for _ in range(STEPS):
+            self.optimizer.zero_grad()
+            out = self.data
+            for layer in self.net:
                 out = out + layer(out)
             out.square().mean().backward()
-            optimizer.step()
-        torch.cuda.synchronize()
-    return steps
+            self.optimizer.step()
+        self.torch.cuda.synchronize()
 
+    def note(self, name, **values):
+        before = self.figures.setdefault(name, {})
+        for key, value in values.items():
+            before[key] = min(before.get(key, value), value)
 
-def best_of(steps):
-    """The least seconds of a step by the wall clock and of the processor, over the blocks."""
-    times = []
-    for _ in range(BLOCKS):
+    def block(self, name):
+        self.steps()  # what begins with a recording, and ends with one, is not the step's
         began, began_cpu = time.perf_counter(), time.process_time()
-        steps(STEPS)
-        times.append(((time.perf_counter() - began) / STEPS, (time.process_time() - began_cpu) / STEPS))
-    return [min(column) for column in zip(*times)]
+        self.steps()
+        self.note(name, run=(time.perf_counter() - began) / STEPS, run_cpu=(time.process_time() - began_cpu) / STEPS)
 
+    def record(self, name):
+        if name == "bare":
+            self.block(name)
+        elif name in FLOORS:
+            if self.floor.cupti_floor_begin(name.encode()):
+                sys.exit(f"gpu_step.py: CUPTI refused {name!r}")
+            self.block(name)
+            if self.floor.cupti_floor_end(name.encode()):
+                sys.exit(f"gpu_step.py: CUPTI does not end {name!r}")
+        elif name in OURS:
+            self.record_ours(name)
+        else:
+            self.record_stock(name)
 
-def measure(name, floor, folder):
-    """Figures of one run: seconds of a step bare and recorded, of stop, and bytes of the file, each for a step."""
-    import torch
-
-    steps = step_of(torch)
-    steps(10)
-    figures = dict(zip(("bare", "bare_cpu"), best_of(steps)))
-    count = BLOCKS * STEPS
-
-    def record():
-        figures.update(zip(("run", "run_cpu"), best_of(steps)))
-    if name in FLOORS:
-        if ctypes.CDLL(floor).cupti_floor_begin(name.encode()):
-            sys.exit(f"gpu_step.py: CUPTI refused {name!r}")
-        record()
-    elif name in OPTIONS:
+    def record_ours(self, name):
         import kpytrace
 
-        trace = kpytrace.start(**OPTIONS[name])
-        record()
+        trace = kpytrace.start(**OURS[name][1])
+        self.block(name)
         began = time.perf_counter()
         summary = trace.stop()
-        figures["stop"] = (time.perf_counter() - began) / count
-        if name not in ("calls", "operators"):
-            assert summary.kernels, summary.no_gpu
-        file, packed = (os.path.join(folder, name) for name in ("out.kpt", "packed.kpt"))
-        trace.write(packed)
-        subprocess.run([sys.executable, "-m", "kpytrace", "convert", "-q", "--no-compress", packed, file], check=True)
-        figures["bytes"], figures["packed"] = (os.path.getsize(name) / count for name in (file, packed))
-        figures["stats"] = {key: value for key, value in trace.stats().items() if value}
-        figures["lost"] = summary.gpu_dropped
-    else:
-        kinds = torch.profiler.ProfilerActivity
-        prof = torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA], with_stack=name == "stack",
-                                      record_shapes=name == "stock_shapes")
+        self.note(name, stop=(time.perf_counter() - began) / (2 * STEPS))
+        if OURS[name][1]["gpu"] and not summary.kernels:
+            sys.exit(f"gpu_step.py: {name} has no kernels: {summary.no_gpu}")
+        path = os.path.join(self.folder, "out.kpt")
+        trace.write(path)
+        trace.close()
+        self.note(name, bytes=os.path.getsize(path) / (2 * STEPS))
+        self.figures[name]["lost"] = self.figures[name].get("lost", 0) + summary.gpu_dropped
+
+    def record_stock(self, name):
+        kinds = self.torch.profiler.ProfilerActivity
+        prof = self.torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA], **STOCK[name][1])
         prof.start()
-        record()
+        self.block(name)
         began = time.perf_counter()
         prof.stop()
-        figures["stop"] = (time.perf_counter() - began) / count
-        file = os.path.join(folder, "out.json")
-        prof.export_chrome_trace(file)
-        figures["bytes"] = os.path.getsize(file) / count
-    print(json.dumps(figures))
+        self.note(name, stop=(time.perf_counter() - began) / (2 * STEPS))
+        path = os.path.join(self.folder, "out.json")
+        prof.export_chrome_trace(path)
+        self.note(name, bytes=os.path.getsize(path) / (2 * STEPS))
+
+
+def take_turns(folder, seconds, out, names):
+    """The process of some recordings. The figures are written after each round: the next one may take too long."""
+    turns = Turns(folder)
+    turns.block("bare")
+    end = time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        for name in ("bare", *names):
+            turns.record(name)
+        turns.figures["bare"]["rounds"] = turns.figures["bare"].get("rounds", 0) + 1
+        pathlib.Path(out).write_text(json.dumps(turns.figures), encoding="utf-8")
     sys.stdout.flush()
-    os._exit(0)  # CUPTI's floor is never stopped
+    os._exit(0)  # CUPTI's own threads are not waited for
+
+
+def print_table(found):
+    print("| | × bare | processor, × bare | stop, ms a step | kB a step | bare, ms | rounds |\n" + "|---" * 7 + "|")
+    titles = {**FLOORS, **{name: title for name, (title, _) in {**OURS, **STOCK}.items()}}
+    for figures in found.values():
+        bare = figures["bare"]
+        for name, f in figures.items():
+            if name != "bare":
+                print("|", " | ".join([titles[name], f"{f['run'] / bare['run']:.3f}",
+                                       f"{f['run_cpu'] / bare['run_cpu']:.3f}",
+                                       f"{f['stop'] * 1e3:.2f}" if "stop" in f else "",
+                                       f"{f['bytes'] / 1e3:.1f}" if "bytes" in f else "",
+                                       f"{bare['run'] * 1e3:.2f}", str(bare.get("rounds", 0))]), "|")
 
 
 def main():
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    names = sys.argv[3:] or list(TITLES)
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 200
+    names = sys.argv[3:] or DEFAULT
+    together = [name for name in names if name not in STOCK]
+    groups = ([together] if together else []) + [[name] for name in names if name in STOCK]
+    weights = [len(group) + 1 + 3 * (group[0] in STOCK) for group in groups]  # exports take their time
     found = {}
     with tempfile.TemporaryDirectory() as folder:
-        floor = build_floor(folder)
-        for _ in range(rounds):
-            for name in names:
-                reply = subprocess.run([sys.executable, "-W", "ignore", __file__, "--one", name, floor, folder],
-                                       stdout=subprocess.PIPE, text=True)
-                if reply.returncode:
-                    print(f"gpu_step.py: {name} failed", file=sys.stderr)
-                    continue
-                figures, before = json.loads(reply.stdout.splitlines()[-1]), found.setdefault(name, {})
-                for key, value in figures.items():
-                    before[key] = min(before.get(key, value), value) if isinstance(value, float) else value
-                if len(sys.argv) > 2:  # after each run: the next one may take too long
-                    pathlib.Path(sys.argv[2]).write_text(json.dumps(found, indent=1), encoding="utf-8")
-    bare, bare_cpu = (min(f[key] for f in found.values()) for key in ("bare", "bare_cpu"))
-    print(f"bare step: {bare * 1e3:.2f} ms, {bare_cpu * 1e3:.2f} ms of processor time\n")
-    print("| | × bare | processor, × bare | stop, ms a step | kB a step | packed |\n|---|---|---|---|---|---|")
-    for name, f in found.items():
-        print("|", " | ".join([TITLES[name], f"{f['run'] / bare:.3f}", f"{f['run_cpu'] / bare_cpu:.3f}",
-                               f"{f['stop'] * 1e3:.2f}" if "stop" in f else "",
-                               *(f"{f[key] / 1e3:.1f}" if key in f else "" for key in ("bytes", "packed"))]), "|")
+        build_floor(folder)
+        for group, weight in zip(groups, weights):
+            out = os.path.join(folder, "figures.json")
+            reply = subprocess.run([sys.executable, "-W", "ignore", __file__, "--turns", folder,
+                                    str(seconds * weight / sum(weights)), out, *group])
+            if reply.returncode:
+                print(f"gpu_step.py: {' '.join(group)} failed", file=sys.stderr)
+            if os.path.exists(out):
+                found[group[0]] = json.loads(pathlib.Path(out).read_text(encoding="utf-8"))
+                os.unlink(out)
+            if len(sys.argv) > 2:
+                pathlib.Path(sys.argv[2]).write_text(json.dumps(found, indent=1), encoding="utf-8")
+    print_table(found)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--one"]:
-        measure(*sys.argv[2:5])
+    if sys.argv[1:2] == ["--turns"]:
+        take_turns(*sys.argv[2:5], sys.argv[5:])
     else:
         main()

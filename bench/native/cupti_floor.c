@@ -33,8 +33,8 @@ static void CUPTIAPI on_call(void *ctx, CUpti_CallbackDomain domain, CUpti_Callb
     calls++;
 }
 
-/* Returns 0, or 1 if CUPTI refuses or the letter is unknown. */
-static int enable(char part)
+/* Enables or disables one part. Returns 0, or 1 if CUPTI refuses or the letter is unknown. */
+static int switch_part(char part, int on)
 {
     static const struct {
         char part;
@@ -55,11 +55,12 @@ static int enable(char part)
     int known = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (kinds[i].part == part) {
-            if (cuptiActivityEnable(kinds[i].kind) != CUPTI_SUCCESS) return 1;
+            if ((on ? cuptiActivityEnable : cuptiActivityDisable)(kinds[i].kind) != CUPTI_SUCCESS)
+                return 1;
             known = 1;
         }
     for (size_t i = 0; part == 'c' && i < sizeof launches / sizeof launches[0]; i++) {
-        if (cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, launches[i]) !=
+        if (cuptiEnableCallback((uint32_t)on, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, launches[i]) !=
             CUPTI_SUCCESS)
             return 1;
         known = 1;
@@ -68,6 +69,7 @@ static int enable(char part)
 }
 
 int cupti_floor_begin(const char *parts);
+int cupti_floor_end(const char *parts);
 
 int cupti_floor_begin(const char *parts)
 {
@@ -75,6 +77,14 @@ int cupti_floor_begin(const char *parts)
         cuptiSubscribe(&subscriber, on_call, NULL) != CUPTI_SUCCESS)
         return 1;
     for (; *parts; parts++)
-        if (enable(*parts)) return 1;
+        if (switch_part(*parts, 1)) return 1;
     return 0;
+}
+
+/* Reads all records, and detaches from CUPTI, so that another tool can attach. */
+int cupti_floor_end(const char *parts)
+{
+    int refused = cuptiActivityFlushAll(0) != CUPTI_SUCCESS;
+    for (; *parts; parts++) refused |= switch_part(*parts, 0);
+    return refused | (cuptiUnsubscribe(subscriber) != CUPTI_SUCCESS);
 }
