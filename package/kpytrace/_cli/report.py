@@ -68,7 +68,7 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
     native.load()
     page = native.standalone.report_page()
     headers = {path: memory.header(path) for path in files}
-    memories = [path for path, header in headers.items() if path.endswith(".json") or (header and header.has_memory)]
+    memories = [path for path in files if path.endswith(".json") or ((header := headers[path]) and header.has_memory)]
     traces = [path for path in files if path not in memories or ((header := headers[path]) and header.has_calls)]
     if "memory" in options:  # one that is named is shown instead of those in traces
         memories = [path for path in memories if path not in traces] + [options["memory"]]
