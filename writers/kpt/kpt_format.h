@@ -64,7 +64,8 @@ typedef struct kpti_kpt_chunk {
 } kpti_kpt_chunk;
 
 typedef struct kpti_kpt_end {
-    uint64_t lost_bytes; /* bytes of chunks that could not be written to the file */
+    uint64_t
+        lost_bytes; /* bytes of chunks and of allocations that could not be written to the file */
 } kpti_kpt_end;
 
 typedef struct kpti_kpt_note {

@@ -165,6 +165,7 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
             kpt_status status = kpti_gpu_take(r->gpu, bytes, record.size);
             if (status != KPT_OK) return status;
         }
+        if (record.kind == KPTI_KPT_MEMORY) r->has_memory = 1;
         if (record.kind > KPTI_KPT_LAST_KIND || !record.kind) {
             r->skipped++;
             r->skipped_kind = record.kind;

@@ -37,6 +37,7 @@ typedef struct kpti_kpt_reader {
     kpti_gpu_log *gpu;     /* receives the GPU records, and borrows from the file; may be NULL */
     uint64_t skipped;      /* records of a kind that this reader does not know */
     uint32_t skipped_kind; /* the last such kind */
+    int has_memory;        /* there are records of allocations */
     uint32_t formats; /* the formats of the chunks so far, or-ed; not 0: there may be operators */
     const char *why;  /* why kpti_kpt_next_chunk returned KPT_E_INVALID, or NULL */
 } kpti_kpt_reader;

@@ -232,6 +232,18 @@ int kpti_kpt_put_record(kpti_kpt_writer *w, uint32_t kind, const void *first, si
     return put(w, &r);
 }
 
+int kpti_kpt_put_memory(kpti_kpt_writer *w, const void *bytes, uint64_t size)
+{
+    record r;
+    int error;
+    make_record(&r, KPTI_KPT_MEMORY, bytes, (size_t)size, NULL, 0);
+    pthread_mutex_lock(&w->lock);
+    error = put_locked(w, &r);
+    if (error && w->fd >= 0) w->lost_memory += size;
+    pthread_mutex_unlock(&w->lock);
+    return error;
+}
+
 /* Writes one note as one record. There are few notes, and each must be whole. */
 static int put_note_locked(kpti_kpt_writer *w, uint32_t number, const kpti_note *note)
 {
@@ -297,7 +309,7 @@ int kpti_kpt_close(kpti_kpt_writer *w, int keep)
     int error;
     if (w->packing) kpti_kpt_packing_end(w->packing);
     w->packing = NULL;
-    end.lost_bytes = w->lost_bytes;
+    end.lost_bytes = w->lost_bytes + w->lost_memory;
     kpti_assert(!w->torn || w->error);
     make_record(&r, KPTI_KPT_END, &end, end.lost_bytes ? sizeof end : 0, NULL, 0);
     if (keep) (void)put(w, &r);

@@ -30,6 +30,7 @@ typedef struct kpti_kpt_writer {
     int error;                 /* the first errno of a stream */
     uint64_t at;               /* size of a stream */
     uint64_t lost_bytes;       /* of chunks that could not be written */
+    uint64_t lost_memory;      /* bytes of records of allocations that could not be written */
     uint32_t notes;            /* number of the last note written */
     kpti_kpt_packing *packing; /* NULL: chunks are written as they are */
 } kpti_kpt_writer;
@@ -59,6 +60,9 @@ void kpti_kpt_put_notes(kpti_kpt_writer *writer, const kpti_notes *notes);
  * errno; a stream continues without the record. */
 int kpti_kpt_put_record(kpti_kpt_writer *writer, uint32_t kind, const void *first,
                         size_t first_size, const void *second, size_t second_size);
+
+/* The same for a record of allocations. One that a stream could not write counts as lost: the caller writes no other after it. */
+int kpti_kpt_put_memory(kpti_kpt_writer *writer, const void *record, uint64_t size);
 
 /* Returns whether the stream's path still leads to the stream's file. */
 int kpti_kpt_is_in_place(const kpti_kpt_writer *writer);

@@ -15,8 +15,10 @@ static kpti_memory_time time_of(const kpti_memory_state *first, const kpti_memor
 {
     uint64_t ns = 1;
     uint64_t ticks = 1;
-    if (last->ticks > first->ticks && last->monotonic_ns - first->monotonic_ns >= APART_NS) {
-        ns = (uint64_t)(last->monotonic_ns - first->monotonic_ns);
+    int64_t apart_ns; /* the states may be damaged */
+    if (__builtin_sub_overflow(last->monotonic_ns, first->monotonic_ns, &apart_ns)) apart_ns = 0;
+    if (last->ticks > first->ticks && apart_ns >= APART_NS) {
+        ns = (uint64_t)apart_ns;
         ticks = last->ticks - first->ticks;
     } else if (last->hz) {
         ns = SECOND_NS;

@@ -32,8 +32,10 @@ static void part(kpti_recording *recording)
 static void free_recording(PyObject *capsule)
 {
     kpti_recording *recording = PyCapsule_GetPointer(capsule, capsule_name);
+    PyObject *trace = PyCapsule_GetContext(capsule);
     part(recording);
     kpti_recording_free(recording);
+    Py_XDECREF(trace); /* the recording has written to its stream until now */
 }
 
 static PyObject *make_with(const char *plugin, const kpt_memory_args *args)
@@ -123,6 +125,26 @@ static PyObject *memory_stream(PyObject *module, PyObject *args)
     return result;
 }
 
+static PyObject *memory_join(PyObject *module, PyObject *args)
+{
+    kpti_session_error error;
+    kpti_recording *recording;
+    kpti_session *session;
+    kpt_status status;
+    PyObject *trace;
+    PyObject *capsule;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO", &trace, &capsule)) return NULL;
+    session = kpti_session_of(trace);
+    recording = session ? recording_of(capsule) : NULL;
+    if (!recording) return NULL;
+    if (!PyCapsule_GetContext(capsule)) (void)PyCapsule_SetContext(capsule, Py_NewRef(trace));
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_recording_join(recording, session, &error);
+    Py_END_ALLOW_THREADS;
+    return status == KPT_OK ? Py_NewRef(Py_None) : kpti_raise(&error, NULL);
+}
+
 static PyObject *memory_drop_spool(PyObject *module, PyObject *capsule)
 {
     kpti_recording *recording = recording_of(capsule);
@@ -152,6 +174,19 @@ static PyObject *memory_convert(PyObject *module, PyObject *args)
     Py_DECREF(path);
     return status == KPT_OK ? PyUnicode_FromString(kpti_kpt_state_name(state))
                             : kpti_raise(&error, NULL);
+}
+
+static PyObject *memory_flush(PyObject *module, PyObject *capsule)
+{
+    kpti_session_error error;
+    kpti_recording *recording = recording_of(capsule);
+    kpt_status status;
+    (void)module;
+    if (!recording) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_recording_flush(recording, &error);
+    Py_END_ALLOW_THREADS;
+    return status == KPT_OK ? Py_NewRef(Py_None) : kpti_raise(&error, NULL);
 }
 
 static PyObject *memory_is_recording(PyObject *module, PyObject *capsule)
@@ -236,6 +271,11 @@ PyMethodDef kpti_memory_methods[] = {
      "memory_stream(recording, path, kind, info): writes the recording to PATH, a .kpt file, while "
      "it "
      "runs; kind 0: the user's file, 1: a spool, 2: a spool without a name"},
+    {"memory_join", memory_join, METH_VARARGS,
+     "memory_join(trace, recording): writes the recording to the .kpt file that the trace writes "
+     "while it runs"},
+    {"memory_flush", memory_flush, METH_O,
+     "memory_flush(recording): writes what is not yet in its .kpt file"},
     {"memory_drop_spool", memory_drop_spool, METH_O,
      "memory_drop_spool(recording): removes the file of a spool, which exports still read"},
     {"memory_convert", memory_convert, METH_VARARGS,

@@ -9,6 +9,7 @@
 
 #include "hosts/standalone/background/sigterm_flush.h"
 #include "hosts/standalone/session/memory_file.h"
+#include "hosts/standalone/session/session_stream.h"
 #include "writers/kpt/kpt_writer.h"
 
 struct kpti_recording {
@@ -19,11 +20,12 @@ struct kpti_recording {
     kpti_sigterm_flush sigterm_flush;
     _Atomic int is_leaving; /* the SIGTERM thread exports */
     char term_path[PATH_MAX];
-    kpti_recording_kind kind; /* the next six: only if it is written while it runs */
+    kpti_recording_kind kind; /* the next seven: only if it is written while it runs */
     pid_t stream_pid;         /* 0: it is kept in memory */
     int stream_open;
     int is_named;             /* the spool is still at its path */
     _Atomic int stream_error; /* an errno: the tracer delivers nothing more */
+    kpti_session *session;    /* it has the stream, or NULL */
     kpti_kpt_writer stream;
     char stream_path[PATH_MAX];
 };
@@ -91,10 +93,9 @@ static kpt_status write_record(void *recording, const void *record, uint64_t siz
     kpti_recording *r = recording;
     int error;
     if (r->stream_pid != getpid()) return KPT_E_STATE; /* the file is the parent's */
-    error = kpti_kpt_put_record(&r->stream, KPTI_KPT_MEMORY, record, (size_t)size, NULL, 0);
+    error = r->session ? kpti_session_put_memory(r->session, record, size)
+                       : kpti_kpt_put_memory(&r->stream, record, size);
     if (!error) return KPT_OK;
-    r->stream.lost_bytes +=
-        size; /* the tracer delivers one record at a time, and none after this one */
     atomic_store(&r->stream_error, error);
     return KPT_E_IO;
 }
@@ -104,21 +105,19 @@ static void leave_stream(kpti_recording *r)
 {
     if (!r->stream_open) return;
     r->stream_open = 0;
-    if (r->stream_pid == getpid())
+    if (r->session)
+        r->session = NULL;
+    else if (r->stream_pid == getpid())
         (void)kpti_kpt_close(&r->stream, r->kind == KPTI_RECORDING_FILE);
     else
         kpti_kpt_leave(&r->stream);
 }
 
-kpt_status kpti_recording_stream(kpti_recording *r, const char *path, kpti_recording_kind kind,
-                                 kpt_str info, kpti_session_error *error)
+/* What was streamed before, if anything, was the parent's of this process. */
+static kpt_status prepare_stream(kpti_recording *r, const char *path, kpti_recording_kind kind,
+                                 kpti_session_error *error)
 {
-    const int64_t base_ns = (int64_t)time(NULL) * 1000000000;
-    char text[4096];
-    kpt_status status;
-    int number;
-    if (r->stream_pid == getpid()) return KPT_OK;
-    if (r->stream_pid && kind == KPTI_RECORDING_FILE)
+    if (r->stream_pid && (kind == KPTI_RECORDING_FILE || kind == KPTI_RECORDING_JOINED))
         return kpti_session_fail(
             error, KPT_E_STATE,
             "%.180s is written by the parent of this process: make a new recording", path);
@@ -130,6 +129,19 @@ kpt_status kpti_recording_stream(kpti_recording *r, const char *path, kpti_recor
                                  "this plugin can't write a recording while it runs");
     memset(&r->stream, 0, sizeof r->stream);
     atomic_store(&r->stream_error, 0);
+    return KPT_OK;
+}
+
+kpt_status kpti_recording_stream(kpti_recording *r, const char *path, kpti_recording_kind kind,
+                                 kpt_str info, kpti_session_error *error)
+{
+    const int64_t base_ns = (int64_t)time(NULL) * 1000000000;
+    char text[4096];
+    kpt_status status;
+    int number;
+    if (r->stream_pid == getpid()) return KPT_OK;
+    status = prepare_stream(r, path, kind, error);
+    if (status != KPT_OK) return status;
     (void)snprintf(text, sizeof text, "version=%.*s\nrecording=memory\n%.*s",
                    (int)r->client.info.version.size, r->client.info.version.data, (int)info.size,
                    info.data);
@@ -144,18 +156,48 @@ kpt_status kpti_recording_stream(kpti_recording *r, const char *path, kpti_recor
     return tell(r, status, "memory can't be recorded", error);
 }
 
+kpt_status kpti_recording_join(kpti_recording *r, kpti_session *session, kpti_session_error *error)
+{
+    const char *path = kpti_session_memory_path(session, error);
+    kpt_status status;
+    if (!path) return error->status;
+    if (r->stream_pid == getpid()) return KPT_OK;
+    status = prepare_stream(r, path, KPTI_RECORDING_JOINED, error);
+    if (status == KPT_OK) status = kpti_session_join_memory(session, error);
+    if (status != KPT_OK) return status;
+    (void)snprintf(r->stream_path, sizeof r->stream_path, "%s", path);
+    r->session = session;
+    r->kind = KPTI_RECORDING_JOINED;
+    r->stream_pid = getpid();
+    r->stream_open = 1;
+    status = r->tracer.ops->stream(r->tracer.self, write_record, r);
+    return tell(r, status, "memory can't be recorded", error);
+}
+
+static int is_spool(const kpti_recording *r)
+{
+    return r->kind == KPTI_RECORDING_SPOOL || r->kind == KPTI_RECORDING_UNNAMED;
+}
+
 void kpti_recording_drop_spool(kpti_recording *r)
 {
-    if (r->stream_pid != getpid() || r->kind == KPTI_RECORDING_FILE || !r->is_named) return;
+    if (r->stream_pid != getpid() || !is_spool(r) || !r->is_named) return;
     r->is_named = 0;
     if (kpti_kpt_is_in_place(&r->stream)) (void)unlink(r->stream_path);
 }
 
-/* Returns KPT_OK, or the error that the file lacks a part of the recording. */
+/* Returns KPT_OK, or the error that the file lacks a part of the recording. The stop of a session reports that of its
+ * own stream. */
 static kpt_status check_stream(const kpti_recording *r, int number, kpti_session_error *error)
 {
     if (atomic_load(&r->stream_error)) number = atomic_load(&r->stream_error);
-    if (!number) return KPT_OK;
+    if (!number || (r->session && number != ESHUTDOWN)) return KPT_OK;
+    if (number == ESHUTDOWN)
+        return kpti_session_fail(
+            error, KPT_E_IO,
+            "the trace of %.180s ended first: what was allocated after that is "
+            "not recorded",
+            r->stream_path);
     if (number == ESTALE)
         return kpti_session_fail(error, KPT_E_IO,
                                  "%.180s was replaced or removed since the recording was begun",
@@ -169,12 +211,22 @@ static kpt_status check_stream(const kpti_recording *r, int number, kpti_session
     return KPT_E_IO;
 }
 
+kpt_status kpti_recording_flush(kpti_recording *r, kpti_session_error *error)
+{
+    kpt_status status;
+    if (r->stream_pid != getpid() || !r->stream_open) return KPT_OK;
+    status = r->tracer.ops->stream(r->tracer.self, write_record, r);
+    return status == KPT_E_IO ? check_stream(r, 0, error)
+                              : tell(r, status, "memory can't be written", error);
+}
+
 /* Ends the file of the user's. */
 static kpt_status end_stream(kpti_recording *r, kpti_session_error *error)
 {
     if (r->stream_pid != getpid()) return KPT_OK; /* the file is the parent's */
-    if (!r->stream_open || r->kind != KPTI_RECORDING_FILE) return check_stream(r, 0, error);
+    if (!r->stream_open || is_spool(r)) return check_stream(r, 0, error);
     r->stream_open = 0;
+    if (r->session) return check_stream(r, 0, error);
     return check_stream(r, kpti_kpt_close(&r->stream, 1), error);
 }
 
@@ -184,8 +236,9 @@ static kpt_status convert(kpti_recording *r, const char *path, kpti_session_erro
     char source[PATH_MAX];
     kpti_kpt_state state;
     kpt_status status;
-    if (r->stream_open) {
-        (void)r->tracer.ops->stream(r->tracer.self, write_record, r);
+    if (r->session && !kpti_session_memory_path(r->session, error)) return error->status;
+    if (r->stream_open) (void)r->tracer.ops->stream(r->tracer.self, write_record, r);
+    if (r->stream_open && !r->session) {
         (void)snprintf(source, sizeof source, "/proc/self/fd/%d", r->stream.fd);
     } else {
         (void)snprintf(source, sizeof source, "%s", r->stream_path);
@@ -255,12 +308,9 @@ static int is_over(const struct timespec *until)
 
 static kpt_status write_all(kpti_recording *r, kpti_session_error *error)
 {
-    kpt_status status;
-    if (r->stream_pid != getpid() || r->kind != KPTI_RECORDING_FILE)
+    if (r->stream_pid != getpid() || is_spool(r))
         return kpti_recording_export(r, r->term_path, error);
-    status = r->tracer.ops->stream(r->tracer.self, write_record, r);
-    return status == KPT_E_IO ? check_stream(r, 0, error)
-                              : tell(r, status, "memory can't be written", error);
+    return kpti_recording_flush(r, error);
 }
 
 static void take_leave(void *recording, const struct timespec *until)

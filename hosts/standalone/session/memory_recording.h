@@ -7,6 +7,7 @@
 #define KPTI_HOSTS_STANDALONE_SESSION_MEMORY_RECORDING_H
 
 #include "hosts/standalone/plugin_client.h"
+#include "hosts/standalone/session/session_types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,7 +28,9 @@ typedef enum kpti_recording_kind {
         0, /* PATH is the user's file, which is complete when the recording is stopped */
     KPTI_RECORDING_SPOOL =
         1, /* PATH is a file from which others are made; it stays until kpti_recording_drop_spool */
-    KPTI_RECORDING_UNNAMED = 2 /* the same, but PATH is removed at once: it ends with the process */
+    KPTI_RECORDING_UNNAMED =
+        2,                    /* the same, but PATH is removed at once: it ends with the process */
+    KPTI_RECORDING_JOINED = 3 /* the stream of a session: kpti_recording_join */
 } kpti_recording_kind;
 
 /* Before the first start: from then on the recording is written to PATH, a .kpt file, and not kept in memory. INFO has lines
@@ -35,12 +38,18 @@ typedef enum kpti_recording_kind {
  * the parent's. */
 kpt_status kpti_recording_stream(kpti_recording *recording, const char *path,
                                  kpti_recording_kind kind, kpt_str info, kpti_session_error *error);
+/* The same, but the recording is written to the stream of SESSION, which must live until the recording is freed. */
+kpt_status kpti_recording_join(kpti_recording *recording, kpti_session *session,
+                               kpti_session_error *error);
+/* Writes what is not yet in the file. Returns KPT_E_IO if the file can't be written. */
+kpt_status kpti_recording_flush(kpti_recording *recording, kpti_session_error *error);
 /* Removes the spool, which is still read by exports. Does nothing if there is none. */
 void kpti_recording_drop_spool(kpti_recording *recording);
 
 /* Refuses a recording that is written to a file of the user's and was stopped. */
 kpt_status kpti_recording_start(kpti_recording *recording, kpti_session_error *error);
-/* Recording ends in any case. Returns KPT_E_IO if the file lacks a part of it. */
+/* Recording ends in any case. Returns KPT_E_IO if the file lacks a part of it; the stop of a session reports that of its own
+ * stream. */
 kpt_status kpti_recording_stop(kpti_recording *recording, kpti_session_error *error);
 
 /* Returns 1 if it records in this process; a child of a fork returns 0. Any thread may call it at any time

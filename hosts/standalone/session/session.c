@@ -39,6 +39,7 @@ static kpti_session *make_session(const char *plugin, const kpt_host *callbacks,
     atomic_flag_clear(&s->inside);
     (void)pthread_mutex_init(&s->control, NULL);
     (void)pthread_mutex_init(&s->notes_lock, NULL);
+    (void)pthread_mutex_init(&s->memory_lock, NULL);
     s->pid = getpid();
     s->traced_pid = (uint64_t)s->pid;
     s->base_ns = kpti_unix_ns() / NS_PER_SECOND * NS_PER_SECOND;
@@ -90,6 +91,7 @@ static void write_info(kpti_session *s, kpt_str more)
                    (int)s->client.info.version.size, s->client.info.version.data, name,
                    (int)(more.size < sizeof s->info / 2 ? more.size : sizeof s->info / 2),
                    more.size ? more.data : "");
+    if (s->has_memory) kpti_session_describe_memory(s);
 }
 
 kpt_status kpti_session_set_info(kpti_session *s, kpt_str info, kpti_session_error *error)
@@ -289,5 +291,6 @@ void kpti_session_free(kpti_session *s)
     close_inside(s);
     (void)pthread_mutex_destroy(&s->control);
     (void)pthread_mutex_destroy(&s->notes_lock);
+    (void)pthread_mutex_destroy(&s->memory_lock);
     free(s);
 }

@@ -10,6 +10,8 @@ void kpti_session_adopt_in_child(kpti_session *s)
     s->pid = getpid();
     (void)pthread_mutex_init(&s->control, NULL);
     (void)pthread_mutex_init(&s->notes_lock, NULL);
+    (void)pthread_mutex_init(&s->memory_lock, NULL);
+    s->takes_memory = 0;
     s->has_service = 0;
     s->streams = 0;
     if (s->stream_open) kpti_kpt_leave(&s->stream);

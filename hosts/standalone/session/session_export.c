@@ -184,6 +184,19 @@ kpt_status kpti_session_with_gpu(kpti_session *s, kpti_session_gpu_fn use, void 
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+/* Copies the allocations of a file. Returns 0 or an errno. */
+static int copy_memory(kpti_kpt_writer *w, const kpti_kpt_reader *file)
+{
+    kpti_kpt_reader r = *file;
+    kpti_kpt_record head;
+    const char *bytes;
+    int error = 0;
+    kpti_kpt_rewind(&r);
+    while (!error && (bytes = kpti_kpt_next_record(&r, &head)) && head.kind != KPTI_KPT_END)
+        if (head.kind == KPTI_KPT_MEMORY) error = kpti_kpt_put_memory(w, bytes, head.size);
+    return error;
+}
+
 /* Writes a .kpt file with unchanged chunks. */
 static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char *path,
                             const kpti_session_watch *watch, kpti_session_count *count,
@@ -205,6 +218,8 @@ static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char
     kpti_kpt_put_notes(w, from->notes);
     (void)kpti_gpu_put(w, from->gpu, &written);
     if (written.texts) kpti_gpu_put_counts(w, from->gpu);
+    if (from->file && from->file->has_memory)
+        (void)copy_memory(w, from->file); /* close reports it */
     status = kpti_source_chunks(from, kpti_kpt_put_chunk, w, error);
     os_error = kpti_kpt_close(w, status == KPT_OK);
     count->bytes = w->out.written;

@@ -1,7 +1,8 @@
 /* session_state.h: the state of a session. Only the files of session/ use it.
  *
- * Two locks: `inside` is set while a call of the user runs; `control` is held around each control call of the
- * tracer, since the service thread makes some, too. Neither is held while Python may run. After a fork the
+ * Locks: `inside` is set while a call of the user runs; `control` is held around each control call of the
+ * tracer, since the service thread makes some, too. Neither is held while Python may run. memory_lock comes after
+ * them: its holder only writes to the file. After a fork the
  * child's session has no service thread and writes no stream (kpti_session_enter ensures it). */
 #ifndef KPTI_HOSTS_STANDALONE_SESSION_SESSION_STATE_H
 #define KPTI_HOSTS_STANDALONE_SESSION_SESSION_STATE_H
@@ -56,6 +57,10 @@ struct kpti_session {
     int stream_open;
     kpti_kpt_writer stream;
     char stream_path[PATH_MAX];
+    pthread_mutex_t
+        memory_lock; /* held while a record of allocations is written, also in the middle of an allocation */
+    int takes_memory; /* guarded by memory_lock: 0 before a recording joins, and after the stream's end */
+    int has_memory; /* a recording of memory has joined the stream; guarded by control */
 
     kpti_gpu gpu;                 /* guarded by control; an opened session uses only its log */
     kpti_gpu_written gpu_written; /* the state of the stream's GPU part */

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .running_traces import traces
 from .trace import Trace
-from .trace import _traces as traces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
                               happens for a minute; at most dumps_per_hour=6 times
     ring="10s"                keep the last ten seconds, or "64MB": a flight recorder. It is written at
                               the end, on SIGUSR2, on an uncaught exception, and by dump()
+    memory=True               also record the memory that Python allocates, in the same .kpt file (help(kpytrace.memory)).
+                              memory="512kB" records a random sample, one block per so many bytes
     stream=True               write a .kpt file beside the output while the program runs, so that
                               memory stays bounded, and convert it to the output at the end
     flush_ns="1s"             how often the events of idle threads are written to a stream

@@ -10,9 +10,8 @@ import os
 from _thread import RLock
 
 from .._processes import process_hooks, process_info
-from . import native, numpy_import_hook
+from . import native, numpy_import_hook, running_traces
 from . import options as _options
-from . import trace as _trace
 from .registry import Registry
 
 TYPE_CHECKING = False
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional, Union
 
     from .._files.memory_tables import Tables
+    from .trace import Trace
 
     Path = Union[str, os.PathLike[str]]
 
@@ -54,7 +54,8 @@ class Memory:
     started again, and then continues, unless it is a .kpt file: that is complete when it is stopped. The recording is
     kept as long as this object lives, or until close().
 
-    It is written to a .kpt file while it runs: to the path, or to a spool from which the other files are made."""
+    It is written to a .kpt file while it runs: to the path, or to a spool from which the other files are made. If a
+    trace writes that path, the recording is a part of the trace's file, and ends before the trace does."""
 
     key: object = None  # in the registry
     _handle: object = None
@@ -91,6 +92,15 @@ class Memory:
     def _start(self) -> None:
         """Until start() stores it in `kept`, the recording ends with the last reference to this object."""
         prepare()  # before the lock: in a forked child its hook replaces the lock
+        self._start_prepared()
+
+    def _prepare(self) -> None:
+        """Does what a start can do before a trace begins in whose file the recording will be, since the trace has the
+        calls of a start."""
+        prepare()
+        self._handle = self._make()
+
+    def _start_prepared(self) -> None:
         with _lock:
             if self._closed:
                 raise RuntimeError("this recording is closed: make a new one")
@@ -116,6 +126,10 @@ class Memory:
         """Begins to write the recording to a file. A recording of the last entries is kept in memory."""
         if self._arguments[1]:
             return
+        trace = running_traces.streaming_to(self._path) if self._is_file else None
+        if trace is not None:
+            self._join(trace)
+            return
         if self._path is None:
             path = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"kpytrace-{os.urandom(8).hex()}{SPOOL}")
             kind = _UNNAMED_SPOOL
@@ -126,6 +140,12 @@ class Memory:
         process_hooks.allow_forks()  # a thread of kpytrace's writes
         native.standalone.memory_stream(self._handle, path, kind, process_info.describe())
 
+    def _join(self, trace: Trace) -> None:
+        """Begins to write the recording into the file of a trace. The lock of recordings, which this thread holds, is
+        acquired before that of a trace, here and in Trace.stop()."""
+        trace._call("memory_join", self._handle)
+        trace._memory = self
+
     def _begin(self) -> None:
         if self._path is not None:
             native.standalone.memory_at_term(self._handle, self._path)
@@ -135,6 +155,12 @@ class Memory:
     def _look(self) -> None:
         """Begins to record, also the allocations of numpy if numpy is imported."""
         native.standalone.memory_start(self._handle)
+
+    def _flush(self) -> None:
+        """Writes what is not yet in the file."""
+        with _lock:
+            if self.running:
+                native.standalone.memory_flush(self._handle)
 
     def _end(self) -> None:
         """May be called again: after an exception of a signal handler in here, the next stop() repeats it."""
@@ -227,6 +253,12 @@ class Memory:
         self.stop()
 
 
+def own_calls() -> tuple[tuple[str, str, bytes], ...]:
+    """Returns filters for a trace whose recording of memory begins after the trace, and ends before it."""
+    files = (__file__, numpy_import_hook.__file__, process_hooks.__file__)
+    return tuple(("exclude", "file", os.fsencode(os.path.abspath(file))) for file in files)
+
+
 def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, max_entries: int = 0,
            max_frames: int = 0) -> Memory:
     """Records every block that Python allocates and frees, in every thread, with the stack that did it.
@@ -275,5 +307,5 @@ def __getattr__(name: str) -> Any:
 def prepare() -> None:
     """Loads the C host. The first call also registers the hooks for the end of the process and for forks, after
     those of traces, so that a memory recording is stopped before the traces."""
-    _trace.prepare()
+    running_traces.prepare()
     process_hooks.watch(_stop_at_exit, _forget_in_child)

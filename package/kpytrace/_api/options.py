@@ -13,7 +13,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Literal, TypedDict, Union
+    from typing import Any, Literal, Optional, TypedDict, Union
 
     class Options(TypedDict, total=False):
         """The keyword arguments of start and trace."""
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         gpu: Union[bool, str]
         torch: Union[bool, Literal["shapes"]]
         tasks: bool
+        memory: Union[bool, str]
         max_events: int
         max_bytes: Union[int, str]
         on_full: Literal["stop", "ring"]
@@ -73,6 +74,16 @@ def _torch(value: object) -> object:
         return _switch(value)
     except (TypeError, ValueError):
         raise ValueError('must be True, False or "shapes" (in the environment 1, 0 or shapes)') from None
+
+
+def _memory(value: object) -> Optional[int]:
+    """Returns None if memory is not recorded, 0 for every block, or one byte in how many is sampled."""
+    if value not in (True, False) and (isinstance(value, int) or (isinstance(value, str) and value.lower() not in _SWITCHES)):
+        return read_bytes(value)
+    try:
+        return 0 if _switch(value) else None
+    except ValueError:
+        raise ValueError('must be True, False or a size such as "512kB" (in the environment 1, 0 or a size)') from None
 
 
 def _gpu(value: object) -> int:
@@ -213,6 +224,8 @@ OPTIONS = {option.name: option for option in (
     Option("torch", _torch, "record torch's operators and annotations too, among the calls",
            "KPYTRACE_RUN_TORCH"),  # KPYTRACE_TORCH puts kpytrace into torch's own profiler
     Option("tasks", _switch, "give each task of asyncio a track of its own (default: yes)"),
+    Option("memory", _memory, "record the memory that Python allocates too, into the same .kpt file; a size, 512kB, "
+           "samples it", "KPYTRACE_RUN_MEMORY"),  # KPYTRACE_MEMORY names a recording's file
     Option("max_events", _number(_MAX_64), "record at most so many events; a call has two"),
     Option("max_bytes", _quantity(_BYTES, "64MB"), "keep at most so many bytes in memory"),
     Option("on_full", _word("stop", "ring"),

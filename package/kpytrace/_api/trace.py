@@ -12,8 +12,7 @@ import os
 import time
 from _thread import RLock, get_ident  # threading itself takes a millisecond to import
 
-from . import native
-from .registry import Registry
+from . import native, running_traces
 from .summary import Summary, print_message
 
 TYPE_CHECKING = False
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
     from ..torch._operators import Operators
     from ..torch._profiler_notice import ProfilerNotice
     from ..torch._triggers import Triggers
+    from .memory import Memory
     from .options import Options, Path
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ANNOTATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "annotations.py")
 
-_lock = RLock()  # held during each start
-_traces = Registry()
+_traces = running_traces.traces
 
 
 class Trace:
@@ -56,6 +55,11 @@ class Trace:
         self._ring = ("ring_ns" in self._options or "ring_bytes" in self._options
                       or self._options.get("on_full") == "ring")
         self._stream = self._plan_stream()
+        self._memory_sample: Optional[int] = self._options.pop("memory", None)  # type: ignore[assignment]
+        if self._memory_sample is not None and (self._stream is None or self._stream != self._output):
+            raise ValueError("memory is recorded into a .kpt file, which is written while the program runs: give an output "
+                             "that ends in .kpt, and no ring")
+        self._memory: Optional[Memory] = None  # the recording that is written to the same file
         self._is_triggered = "hang_ns" in self._options or "step_percent" in self._options
         if self._is_triggered and not (self._ring and self._output):
             raise ValueError("dump_on needs a ring and an output: give ring='30s' and the name of a file")
@@ -102,6 +106,11 @@ class Trace:
         """The summary that stop() returned, or None before that."""
         return self._summary
 
+    @property
+    def memory(self) -> Optional[Memory]:
+        """The recording of memory in the file of this trace, or None."""
+        return self._memory
+
     def start(self) -> Trace:
         """Begins to record. A trace can be started once."""
         return self._start(nests=False)
@@ -109,10 +118,10 @@ class Trace:
     def _start(self, nests: bool) -> Trace:
         """The registry keeps a trace that does not nest until it is stopped, also without a reference of the
         caller."""
-        plugin = prepare()  # before the lock: in a forked child its hook replaces the lock
+        plugin = running_traces.prepare()  # before the lock: in a forked child its hook replaces the lock
         from .._processes import process_hooks
 
-        with _lock:
+        with running_traces.lock:
             if not nests and any(trace.running and not trace._is_whole for trace in _traces.all()):
                 raise RuntimeError("a trace is running already in this process: "
                                    "end it with kpytrace.stop() before you begin another")
@@ -140,12 +149,18 @@ class Trace:
                 process_hooks.allow_forks()
             if self._wants_operators:
                 self._prepare_operators()
+            if self._memory_sample is not None:
+                from . import memory
+
+                self._memory = memory.Memory(self._stream, self._memory_sample)
+                self._memory._prepare()
+                options["filters"] += memory.own_calls()  # type: ignore[operator]
             self._pid = os.getpid()
             self._began = time.perf_counter()
             _traces.borrow(self)
             # From here on calls are recorded, so our own calls are kept to a minimum.
             self._handle, self._noop, self._no_gpu, self._gpu = native.standalone.start(plugin, options)
-        if self._ring or self._noop or self._no_gpu or self._operators or self._gpu:
+        if self._ring or self._noop or self._no_gpu or self._operators or self._gpu or self._memory:
             try:
                 self._begun()
             except BaseException:
@@ -181,6 +196,8 @@ class Trace:
             self._unwatch = flight_recorder.watch(self)
         if self._triggers and not self._noop:
             self._triggers.start(self._handle)
+        if self._memory and not self._noop:
+            self._memory._start_prepared()
         if self._noop:
             import warnings
 
@@ -200,6 +217,7 @@ class Trace:
     def stop(self) -> Summary:
         """Ends recording, writes the output if there is one, and returns a summary. If the output can't
         be written, the recording is kept: call stop() again, or write() it elsewhere."""
+        self._stop_memory()
         with self._lock:
             if self._handle is None:
                 raise RuntimeError("this trace has not been started: call start() first")
@@ -213,6 +231,12 @@ class Trace:
             finally:
                 if not self.running:
                     _traces.remove(self)
+
+    def _stop_memory(self) -> None:
+        """Ends the recording of memory in the same file. Not under the trace's lock, which is acquired after that of
+        recordings of memory (Memory._join)."""
+        if self._memory is not None and self._memory.running:
+            self._memory.stop()
 
     def _end(self) -> None:
         """May be called again: after an exception of a signal handler in here, the next stop() repeats it."""
@@ -270,6 +294,8 @@ class Trace:
             raise ValueError("the trace has no output: pass a path to dump()")
         else:
             target = os.fsdecode(native.standalone.next_dump(self._handle, os.fsencode(self._output)))
+        if self._memory is not None:
+            self._memory._flush()
         self._call("write", target, None)
         return target
 
@@ -325,6 +351,7 @@ class Trace:
 
     def close(self) -> None:
         """Frees the recording now. A running trace is stopped, and nothing is written."""
+        self._stop_memory()
         with self._lock:
             if self._handle is not None:
                 if self._operators:
@@ -362,37 +389,3 @@ def __getattr__(name: str) -> Any:
     if name != "_active":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _traces.newest()
-
-
-# --- the first start, the end of the process, and its children -----------------------------------
-
-
-def _stop_at_exit() -> None:
-    from .._processes import process_hooks
-
-    for trace in reversed(list(_traces.all())):
-        if trace._handle is None:  # its start() failed, and the exception still refers to it
-            continue
-        process_hooks.stop_at_exit(trace.stop, trace._output)
-
-
-def _forget_in_child() -> None:
-    global _lock
-    _lock = RLock()  # another thread of the parent may have held the locks at the fork
-    for trace in _traces.all():
-        trace._lock = RLock()
-        if trace._operators:
-            trace._operators.forget()
-        if trace._triggers:
-            trace._triggers.forget()
-    _traces.clear()
-
-
-def prepare() -> str:
-    """Loads the C host. The first call also registers the hooks for the end of the process and for forks. Returns
-    the path of the plugin."""
-    from .._processes import process_hooks
-
-    plugin = native.load()
-    process_hooks.watch(_stop_at_exit, _forget_in_child)
-    return plugin

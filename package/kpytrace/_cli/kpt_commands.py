@@ -6,18 +6,42 @@ import os
 import sys
 import time
 
-from . import cost, memory
+from . import cost, memory, report
 from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command, row_count
 from .formatting import amount, print_head, print_row, shown
 from .kpt_file import SORTS, KptFile
 
 
-def _convert_memory(source: str, path: str, options: dict[str, str]) -> int:
-    from .._api.memory import SUFFIXES
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._files.kpt_header import File
 
+_PARTS = ("calls", "memory")
+_OF_MEMORY, _OF_EITHER = (".pickle", ".tables.json"), (".json", ".pftrace")
+
+
+def _part(source: str, header: File | None, path: str, options: dict[str, str]) -> str:
+    """Returns which part of a file is converted to `path`: calls or memory. The calls of .kpt and .html are not alone."""
+    found = (header is None or header.has_calls, header is not None and header.has_memory)
+    wanted = options.get("part")
+    if wanted is not None and wanted not in _PARTS:
+        raise Usage(f"--part must be calls or memory, not {wanted}")
+    if wanted is not None and not found[_PARTS.index(wanted)]:
+        raise Usage(f"{source} has no recording of {wanted}")
+    if found != (True, True):
+        return _PARTS[not found[0]]
+    if wanted is not None and path.endswith((".kpt", ".html")):
+        raise Usage(f"{os.path.splitext(path)[1]} has both parts: leave out --part")
+    if wanted is None and path.endswith(_OF_EITHER) and not path.endswith((".tables.json", ".speedscope.json")):
+        raise Usage(f"{source} has calls and memory, and {os.path.splitext(path)[1]} can have either: add --part calls or "
+                    f"--part memory")
+    return wanted or ("memory" if path.endswith(_OF_MEMORY) else "calls")
+
+
+def _convert_memory(source: str, path: str, options: dict[str, str]) -> int:
     if "no-compress" in options:
         raise Usage("a recording of memory is always packed: leave out --no-compress")
-    if not path.endswith(tuple(suffix for suffix in SUFFIXES if suffix != ".kpt")):
+    if not path.endswith(_OF_MEMORY + _OF_EITHER):
         raise Usage(f"{source} is a recording of memory, which becomes .pickle, .json, .pftrace or .tables.json; "
                     f"`kpytrace report` shows it as a page")
     began = time.perf_counter()
@@ -34,8 +58,10 @@ usage: kpytrace convert [OPTION]... IN.kpt OUT
 
 Writes the trace of a .kpt file in the format of OUT's suffix: .json, .pftrace,
 .speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which completes a cut-off file.
-A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace or .tables.json."""
-    known = (Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"), RECOVER,
+A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace or .tables.json. Of a file with both,
+.kpt and .html have both."""
+    known = (Argument("part", "PART", "calls or memory: what .json and .pftrace have of a file with both"),
+             Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"), RECOVER,
              QUIET, HELP)
     parsed = parse_command(words, known, usage, (2,))
     if parsed is None:
@@ -44,8 +70,11 @@ A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace
     from .._api.options import check_output
 
     path = check_output(target)
-    if memory.is_recording(source):
+    header = memory.header(source)
+    if _part(source, header, path, options) == "memory":
         return _convert_memory(source, path, options)
+    if path.endswith(".html") and header and header.has_memory:
+        return report.write([source], path, options)
     file = KptFile(source, options)
     if "no-compress" in options:
         file.standalone.no_compress(file.handle)
@@ -79,6 +108,9 @@ Describes a .kpt file: the program, threads, calls, dropped events, and the cost
     lines = [("file", f"{path}, {os.path.getsize(path):,} bytes, {file.state}")]
     lines += [(key, file.info[key]) for key in ("recording", "command", "python", "process", "name", "rank", "local_rank", "world_size",
                                                 "host", "parent") if key in file.info]
+    header = memory.header(path)
+    if header and header.has_memory:
+        lines.append(("memory", f"{header.memory_events:,} allocations and frees in {header.memory_bytes:,} bytes"))
     lines += [("recorded by", f"kpytrace {file.info.get('version', '?')}"),
               ("calls", f"{calls:,} of {len(totals.functions):,} functions"),
               ("events", f"{stats['events']:,}"), ("dropped", f"{stats['events_dropped']:,}"),

@@ -13,6 +13,12 @@ from .arguments import RECOVER, Argument, Usage, columns, parse, row_count
 from .formatting import shown
 from .kpt_file import print_state
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+    from .._files.kpt_header import File
+
 _ARGUMENTS = (
     Argument("at", "WHEN", "peak, end (blocks that were not freed) or all (every block that was allocated) "
              "(default: both peak and end; with two files: end)"),
@@ -37,33 +43,33 @@ kpytrace.memory(...).export("FILE.tables.json") writes tables at any time.
 """
 
 
-def is_recording(path: str) -> bool:
-    """Whether this is a .kpt file that was made with --memory or kpytrace.memory."""
+def header(path: str) -> Optional[File]:
+    """Returns the description of a .kpt file, or None if it can't be read: the caller opens it, and explains."""
     from .._files.kpt_header import File
 
-    if not path.endswith(".kpt"):
-        return False
     try:
-        return File(path).info.get("recording") == "memory"
+        return File(path) if path.endswith(".kpt") else None
     except (OSError, ValueError):
-        return False  # the caller opens it, and explains
+        return None
 
 
-def convert(source: str, target: str, recover: bool) -> None:
+def convert(source: str, target: str, recover: bool, prints_state: bool = True) -> None:
     """Writes the file `target`, in the format of its suffix, from a recording."""
     from .._api import native
 
     native.load()
-    print_state(source, native.standalone.memory_convert(source, target, recover), "allocations")
+    state = native.standalone.memory_convert(source, target, recover)
+    if prints_state:
+        print_state(source, state, "allocations")
 
 
-def open_tables(path: str, recover: bool = False) -> Tables:
+def open_tables(path: str, recover: bool = False, prints_state: bool = True) -> Tables:
     """Returns the tables of a recording, or of a file of tables."""
     if not path.endswith(".kpt"):
         return Tables(path).check()
     with tempfile.TemporaryDirectory(prefix="kpytrace-") as folder:
         made = os.path.join(folder, "memory.tables.json")
-        convert(path, made, recover)
+        convert(path, made, recover, prints_state)
         return Tables(made).check()
 
 

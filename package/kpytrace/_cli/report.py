@@ -39,8 +39,8 @@ def _section(kind: str, data: bytes) -> bytes:
             + packed + b"</script>\n")
 
 
-def _memory_section(path: str, options: dict[str, str]) -> bytes:
-    return _section("memory", memory.open_tables(path, "recover" in options).text)
+def _memory_section(path: str, options: dict[str, str], prints_state: bool) -> bytes:
+    return _section("memory", memory.open_tables(path, "recover" in options, prints_state).text)
 
 
 def _put_trace(path: str, folder: str, page_bytes: int, options: dict[str, str], out: BinaryIO) -> tuple[int, int]:
@@ -67,16 +67,20 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
 
     native.load()
     page = native.standalone.report_page()
-    memories = [path for path in files if path.endswith(".json") or memory.is_recording(path)]
-    traces = [path for path in files if path not in memories]
-    memories += [options["memory"]] if "memory" in options else []
+    headers = {path: memory.header(path) for path in files}
+    memories = [path for path in files if path.endswith(".json") or ((header := headers[path]) and header.has_memory)]
+    traces = [path for path in files if path not in memories or ((header := headers[path]) and header.has_calls)]
+    if "memory" in options:  # one that is named is shown instead of those in traces
+        memories = [path for path in memories if path not in traces] + [options["memory"]]
     if len(memories) > 1:
-        raise Usage("a report can show only one memory recording")
+        raise Usage(f"a report can show only one memory recording, and there are {len(memories)}, in "
+                    f"{', '.join(memories)}: choose one with --memory FILE")
     calls, size = 0, out.write(page)
     for path in traces:
         counts = _put_trace(path, folder, len(page), options, out)
         calls, size = calls + counts[0], size + counts[1]
-    return calls, size + sum(out.write(_memory_section(path, options)) for path in memories)
+    # The state of a file with calls, too, has been printed.
+    return calls, size + sum(out.write(_memory_section(path, options, path not in traces)) for path in memories)
 
 
 def main(words: list[str]) -> int:
@@ -89,6 +93,11 @@ def main(words: list[str]) -> int:
     target = options.get("output", "report.html")
     if not target.endswith(".html"):
         raise Usage(f"a report is a .html file, not {target}; kpytrace convert writes other formats")
+    return write(files, target, options)
+
+
+def write(files: list[str], target: str, options: dict[str, str]) -> int:
+    """Writes the page to the file `target`."""
     from .._api.options import check_output
     from .._files.atomic_file import whole
 

@@ -24,7 +24,8 @@ _OWN = (
              "(default: kpytrace.json)", "o"),
     Argument("memory", "FILE", "record the memory that Python allocates, and write it to this file: .kpt, which is "
              "written meanwhile and converted later, .pickle for torch's memory viewer, .json, .pftrace, or "
-             ".tables.json for `kpytrace memory`. Calls are then recorded only if --output is given"),
+             ".tables.json for `kpytrace memory`. Calls are then recorded only if --output is given; both may name one .kpt "
+             "file, which then has both"),
     Argument("memory-sample", "SIZE", "sample one byte of memory in so many, 512kB, which costs next to "
              "nothing (default: every block)"),
     Argument("memory-entries", "N", "keep the last so many allocations and frees (default: all)"),
@@ -49,7 +50,7 @@ def _argument(option: Option) -> Argument:
     return Argument(name, _VALUES.get(option.name, ""), text)
 
 
-_ARGUMENTS = _OWN + tuple(_argument(option) for option in OPTIONS.values())
+_ARGUMENTS = _OWN + tuple(_argument(option) for option in OPTIONS.values() if option.name != "memory")
 
 _USAGE = """\
 usage: kpytrace run [OPTION]... SCRIPT [ARGUMENT]...
@@ -146,13 +147,17 @@ def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, s
     environment[autostart.VARIABLE] = autostart.pack(process_info.absolute(output), values, quiet)
 
 
-def _check_both(environment: dict[str, str]) -> None:
-    """Rejects one file for both recordings, since the second would overwrite the first."""
-    calls, memory = (autostart.unpack(environment.get(variable, ""), "")
-                     for variable in (autostart.VARIABLE, autostart.MEMORY_VARIABLE))
-    if calls and memory and os.path.realpath(calls[0]) == os.path.realpath(memory[0]):
-        raise Usage(f"calls and memory can't be written to one file, {memory[0]}: give --output and --memory "
-                    f"different names")
+def _join(environment: dict[str, str]) -> None:
+    """Makes one recording where --output and --memory name one file, and raises errors now, not at the end."""
+    from .._api.trace import Trace
+
+    try:
+        autostart.join(environment)
+        output, options, _ = autostart.unpack(environment.get(autostart.VARIABLE, ""), "") or ("", {}, True)
+        if "memory" in options:
+            Trace(process_info.expand(output) or output, {k: v for k, v in options.items() if k != "children"})  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise Usage(str(error)) from None
 
 
 def _print_rank_hint(command: list[str], environment: dict[str, str]) -> None:
@@ -182,7 +187,7 @@ def main(words: list[str]) -> int:
     elif calls_only := options.keys() - {"children"}:
         raise Usage(f"--{next(iter(calls_only))} is about calls, which are recorded beside the memory where "
                     f"--output names a file for them")
-    _check_both(environment)
+    _join(environment)
     command = _interpreter() + program
     _print_rank_hint(command, environment)
     if sys.stdout is not None:  # None if descriptor 1 is closed

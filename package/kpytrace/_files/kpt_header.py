@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 _HEAD = struct.Struct("=8sIIQq3QQ")
 _RECORD = struct.Struct("=IIQQ")
 _NOTE = struct.Struct("=IIIIIIQqQd")
+_ALLOCATIONS = struct.Struct("=II8x")
 _GUARD, _ORDER, _VERSION = 0x7274706b, 0x01020304, 1
-_INFO, _NOTES, _END = 2, 3, 4
+_INFO, _NOTES, _END, _MEMORY = 2, 3, 4, 6
+_EVENTS = 3  # of a record of memory: what it is
 _MARK, _BEGIN, _SPAN_END = 1, 2, 3
 
 
@@ -45,7 +47,11 @@ class Note:
 class File:
     """The description of a file.
 
-    ended   whether the file has its last record, which a program writes when it stops the trace
+    ended          whether the file has its last record, which a program writes when it stops the trace
+    has_calls      whether it is a trace of calls
+    has_memory     whether it has a recording of memory
+    memory_events  the number of its allocations and frees
+    memory_bytes   the size of its records
     """
 
     def __init__(self, path: str) -> None:
@@ -59,12 +65,19 @@ class File:
                 raise ValueError(f"{path} is a .kpt file of another version, or of another byte order")
             text = b""
             self.ended = False
+            self.memory_events = self.memory_bytes = 0
             for kind, size in _records(file):
                 if kind == _INFO:
                     text = file.read(size)
+                elif kind == _MEMORY and size >= _ALLOCATIONS.size:
+                    what, count = _ALLOCATIONS.unpack(file.read(_ALLOCATIONS.size))
+                    self.memory_events += count if what == _EVENTS else 0
+                    self.memory_bytes += size
                 self.ended = kind == _END
         lines = text.decode("utf-8", "replace").split("\n")  # a value may have other separators of splitlines()
         self.info = dict(line.split("=", 1) for line in lines if "=" in line)
+        self.has_calls = self.info.get("recording") != "memory"
+        self.has_memory = self.memory_bytes > 0 or not self.has_calls
 
     def notes(self) -> Iterator[Note]:
         with open(self.path, "rb") as file:

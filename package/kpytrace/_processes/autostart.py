@@ -8,6 +8,8 @@ KPYTRACE_MEMORY records the memory that the program allocates (help(kpytrace.mem
 
     KPYTRACE_MEMORY="memory.pickle sample_bytes=512kB" python program.py
 
+Where both name one .kpt file, it has both.
+
 `kpytrace run` sets the variables too, with another separator, because names may contain spaces. start() removes
 them from the environment, so that programs which this one starts are not recorded into the same file. With
 children=1 those programs are recorded, each into its own files (children.py). A program that only starts ranks
@@ -19,7 +21,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .._api import native
+from .._api import native, running_traces
 from .._api import trace as _trace
 from .._api.options import from_environment
 from .._api.summary import print_failure, print_message, trace_line  # now: at exit, files may be unreachable
@@ -27,6 +29,7 @@ from . import process_info
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
     from typing import Any, Optional, Union
 
     from .children import Family
@@ -84,7 +87,11 @@ class _Calls:
         if family and self.announced:
             family.announce(path)
         self.recorded._is_quiet = quiet
-        _trace.prepare()  # registers the exit function of traces first, so that it runs after ours
+        running_traces.prepare()  # registers the exit function of traces first, so that it runs after ours
+        if "memory" in options:
+            from .._api import memory
+
+            memory.prepare()  # its hook for forked children runs before follow() starts a new recording
 
     @staticmethod
     def check(output: str) -> None:
@@ -294,8 +301,31 @@ def _start(variable: str, default: str) -> None:
         print_message(f"kpytrace: {variable} is set, but {what} is not recorded: {error}")
 
 
+def join(environment: MutableMapping[str, str]) -> None:
+    """Makes one recording of the two where both variables name one file, which then has both parts."""
+    calls, memory = (unpack(environment.get(variable, ""), "") for variable in (VARIABLE, MEMORY_VARIABLE))
+    if not calls or not memory or not calls[0] or os.path.realpath(calls[0]) != os.path.realpath(memory[0]):
+        return
+    output, options, quiet = calls
+    if not output.endswith(".kpt"):
+        raise ValueError(f"calls and memory can be written to one file only if it is a .kpt file, and not to {output}: give "
+                         f"that suffix, or different names")
+    unknown = memory[1].keys() - {"sample_bytes", "children"}
+    if unknown:
+        raise ValueError(f"{sorted(unknown)[0]} can't be given where calls and memory are written to one file: give "
+                         f"different names")
+    sample = memory[1].get("sample_bytes", "0")
+    environment[VARIABLE] = pack(output, dict(options, memory="1" if sample == "0" else sample), quiet and memory[2])
+    del environment[MEMORY_VARIABLE]
+
+
 def start() -> None:
     """Is called by _startup. The program continues after any error here."""
+    try:
+        join(os.environ)
+    except ValueError as error:
+        del os.environ[MEMORY_VARIABLE]
+        print_message(f"kpytrace: {MEMORY_VARIABLE} is set, but the program's memory is not recorded: {error}")
     if MEMORY_VARIABLE in os.environ:
         _start(MEMORY_VARIABLE, f"kpytrace.{os.getpid()}.pickle")
     if VARIABLE in os.environ:

@@ -137,7 +137,7 @@ class TheCSide(Case):
     def test_it_knows_every_option(self):
         values = {name: True if option.read is _options._switch else 1
                   for name, option in _options.OPTIONS.items()
-                  if name not in ("include", "exclude", "on_full", "stream", "torch", "dump_on")}
+                  if name not in ("include", "exclude", "on_full", "stream", "torch", "memory", "dump_on")}
         values.update(on_full="ring", filters=(("exclude", "module", b"x"),), info=b"a=b\n",
                       dump=os.fsencode(self.path), dump_signal=0, **_options._dump_on("step>3x,hang=60s"))
         handle, noop, no_gpu, recorded_gpu = _standalone.start(SAMPLE, values)

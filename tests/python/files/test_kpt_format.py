@@ -173,10 +173,14 @@ class Golden(Case):
 
     def test_every_format_can_be_made_of_them(self):
         for file in sorted(GOLDEN.glob("*.kpt")):
-            is_memory = file.stem == "memory"
-            for suffix in (("pickle", "json", "pftrace", "tables.json") if is_memory else
-                           ("pftrace", "html", "speedscope.json", "collapsed", "kpt")):
+            of_memory, of_calls = ("pickle", "json", "pftrace", "tables.json"), ("pftrace", "html", "speedscope.json", "collapsed",
+                                                                                 "kpt")
+            suffixes = {"memory": of_memory, "calls_and_memory": of_memory[::3] + of_calls[1:]}.get(file.stem, of_calls)
+            for suffix in suffixes:
                 self.command("convert", "-q", file, self.folder / f"out.{suffix}")
+            for part in ("calls", "memory") if file.stem == "calls_and_memory" else ():
+                for suffix in of_memory[1:3]:
+                    self.command("convert", "-q", "--part", part, file, self.folder / f"out.{suffix}")
 
     def test_the_document_describes_them(self):
         kinds, formats = set(), set()

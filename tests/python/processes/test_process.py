@@ -36,7 +36,7 @@ class Process(Case):
         self.assertLessEqual(set(reply.stdout.split()), {
             "__future__", "kpytrace", "kpytrace._api", "kpytrace._api.annotations",
             "kpytrace._api.functions", "kpytrace._api.native",
-            "kpytrace._api.registry", "kpytrace._api.summary", "kpytrace._api.trace"})
+            "kpytrace._api.registry", "kpytrace._api.running_traces", "kpytrace._api.summary", "kpytrace._api.trace"})
 
     @unittest.skipIf("LD_PRELOAD" in os.environ, "a sanitizer is slow")
     def test_the_import_takes_less_than_half_of_that_of_logging(self):

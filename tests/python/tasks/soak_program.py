@@ -2,7 +2,7 @@
 Prints, as JSON, the private bytes of the process over time, the processor time of the idle program while the recording
 flushes 100 times, early and at the end, and how many requests were answered.
 
-usage: soak_program.py threads|gevent stream|ring SECONDS OUTPUT
+usage: soak_program.py threads|gevent stream|ring|memory SECONDS OUTPUT      memory: a stream of calls and memory
 """
 import json
 import os
@@ -96,7 +96,7 @@ def idle_seconds():
 
 
 def main():
-    options = {"ring": "8MB"} if MODE == "ring" else {"flush_ns": "10ms"}
+    options = {"ring": "8MB"} if MODE == "ring" else {"flush_ns": "10ms", "memory": MODE == "memory"}
     sizes, idle, done = [], [], 0
     with kpytrace.trace(OUTPUT, **options) as trace:
         (serve_gevent if KIND == "gevent" else serve_threads)()

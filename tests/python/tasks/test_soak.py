@@ -1,5 +1,6 @@
-"""A threaded server and a gevent server that are recorded for ten minutes, in a stream and in a ring, all at one time: their
-memory stays, and a flush takes no more time at the end. In long runs only; KPYTRACE_SOAK_SECONDS is another length."""
+"""A threaded server and a gevent server that are recorded for ten minutes, in a stream, in a ring, and in a stream with memory,
+all at one time: their memory stays, and a flush takes no more time at the end. In long runs only; KPYTRACE_SOAK_SECONDS is
+another length."""
 
 import json
 import os
@@ -16,7 +17,9 @@ if not SECONDS:
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
-from support import BACKEND, Case, run_python
+from support import BACKEND, FREE_THREADED, Case, run_python
+
+from kpytrace._cli.memory import open_tables
 
 try:
     import gevent
@@ -50,15 +53,26 @@ class Soak(Case):
         reply = run_python("-m", "kpytrace", "top", "-q", "-n", "0", str(output))
         self.assertEqual(reply.returncode, 0, reply.stderr)
         answers = [int(line.split()[0].replace(",", "")) for line in reply.stdout.splitlines() if line.endswith(": answer")]
-        if mode == "stream":
+        if mode == "ring":
+            self.assertGreater(answers[0], 0)
+        else:
             self.assertEqual(result["dropped"], 0)
             self.assertEqual(answers, [result["requests"]])
-        else:
-            self.assertGreater(answers[0], 0)
+        if mode == "memory":
+            self.check_allocations(output, result["requests"])
+
+    def check_allocations(self, output, requests):
+        """Each answer allocates its text and its bytes, at least, and keeps nothing."""
+        tables = open_tables(str(output))
+        self.assertEqual(tables.entries_dropped, 0)
+        blocks = {at: sum(row.blocks for row in tables.rows(at, "function") if row.name == "answer") for at in ("end", "all")}
+        self.assertGreaterEqual(blocks["all"], 2 * requests)
+        self.assertLess(blocks["end"], 1000)
 
     def test_servers(self):
         kinds = ["threads"] + ["gevent"] * (gevent is not None)
-        for run in [self.start(kind, mode) for kind in kinds for mode in ("stream", "ring")]:
+        modes = ("stream", "ring", *["memory"] * (not FREE_THREADED))
+        for run in [self.start(kind, mode) for kind in kinds for mode in modes]:
             with self.subTest(run[:2]):
                 self.check(*run)
 
