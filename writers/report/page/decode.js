@@ -54,6 +54,12 @@ class TrackDecoder {
     return span;
   }
 
+  finish() {
+    const {track} = this;
+    track.finish().addMarks(track.marks);
+    return track;
+  }
+
   pop() {
     const span = this.open.pop();
     this.track.close(span, this.at);
@@ -101,7 +107,7 @@ class TraceSection {
     }
     for (const [thread, from, size] of this.blocks) this.events(decoders.get(thread), from, from + size);
     for (const decoder of decoders.values()) while (decoder.open.length) decoder.pop();
-    const tracks = [...decoders.values()].map((decoder) => decoder.track.finish());
+    const tracks = [...decoders.values()].map((decoder) => decoder.finish());
     for (const isThread of [true, false])
       for (const track of tracks) if ((track.group.name === THREADS) === isThread) model.tracks.push(track);
     for (const [start, end, number, name, thread, flags] of json.steps ?? [])
@@ -178,7 +184,7 @@ class TraceSection {
       else spans.push({name: this.spanName(note), start: start + this.offset, end: end + this.offset, note, flags});
     }
     if (!spans.length && !marks.length) return;
-    this.model.addSpans({process, owner: this.owner, name: 'Spans'}, 'spans beside the calls', spans).marks = marks;
+    this.model.addSpans({process, owner: this.owner, name: 'Spans'}, 'spans beside the calls', spans).addMarks(marks);
   }
 }
 
@@ -204,7 +210,7 @@ class TracksSection {
         {name: model.name(text, '', 0, 'span'), start: start + offset, end: end + offset, note: note(text, args), flow})));
       track.tid = tid;
       track.isCalls = tid > 0;
-      track.marks = marks.map(([text, at, args]) => ({at: at + offset, note: note(text, args)})).sort((a, b) => a.at - b.at);
+      track.addMarks(marks.map(([text, at, args]) => ({at: at + offset, note: note(text, args)})).sort((a, b) => a.at - b.at));
       for (const span of spans) model.end = Math.max(model.end, span[2] + offset);
     }
   }

@@ -101,8 +101,8 @@ class Pointer {
     }
     const hit = timeline.hit(event.offsetX, event.offsetY);
     if (hit.track) this.select(hit);
-    else if (hit.band?.heading) timeline.toggle(hit.band.heading);
-    else if (hit.band?.track && event.offsetY + timeline.scroller.scrollTop < hit.band.y + HEAD) timeline.fold(hit.band.track);
+    else if (hit.band && !hit.band.lane) timeline.toggle(hit.band);
+    else if (hit.band && event.offsetY + timeline.scroller.scrollTop < hit.band.y + HEAD) timeline.fold(hit.band.lane);
     else this.select(null);
   }
 
@@ -116,8 +116,10 @@ class Pointer {
   }
 
   spanTip(event, {text, kind}, {track, span}) {
-    const took = showTime(track.end[span] - track.start[span]);
-    showTip(event, text, kind === 'operator' || kind === 'annotation' ? `${kind}, ${took}` : took);
+    const parts = [showTime(track.end[span] - track.start[span])];
+    if (kind === 'operator' || kind === 'annotation') parts.unshift(kind);
+    if (this.timeline.bandOf(track)?.lane.pool !== null) parts.push(track.name); // which of the threads of the lane
+    showTip(event, text, parts.join(', '));
   }
 
   /* The browser handles a wheel without keys, which scrolls. */

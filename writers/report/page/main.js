@@ -3,7 +3,25 @@
 
 const byId = (id) => document.getElementById(id);
 const MAX_CHOICES = 1000; // of tracks; a longer list is not usable
-const TABS = {timeline: 'timeline', flame: 'flame', top: 'top', operators: 'operators', steps: 'steps', memory: 'memory', notes: 'notes-tab'};
+/* Returns what the flame graph and the tables can be of: {name, tracks}. Tasks are left out, since their resumes
+ * are calls of threads, too. The busiest tracks are first. */
+function scopesOf(model, layout) {
+  const tracks = model.tracks.filter((track) => track.count && !track.isTask);
+  const pools = layout.pools.map(({name, tracks: some}) => ({name: `${name}  ${showCount(some.length)} threads`, tracks: some}));
+  const single = tracks.slice().sort((a, b) => b.busy - a.busy).slice(0, MAX_CHOICES).map((track) => ({name: track.name, tracks: [track]}));
+  return [{name: 'All threads', tracks}, ...pools, ...single];
+}
+
+/* In order: [name, id of its section, whether a page has it]. */
+const TABS = [
+  ['timeline', 'timeline', (page) => page.hasTrace],
+  ['flame', 'flame', (page) => page.hasTrace],
+  ['top', 'top', (page) => page.hasTrace],
+  ['operators', 'operators', ({model}) => model.kinds],
+  ['steps', 'steps', ({model}) => model.steps.length],
+  ['memory', 'memory', ({model}) => model.memories.length],
+  ['notes', 'notes-tab', (page) => page.hasTrace],
+];
 
 class Page {
   constructor(model) {
@@ -11,11 +29,7 @@ class Page {
     this.search = new Search(model);
     this.tab = null;
     this.hasTrace = model.tracks.length + model.sections.length > 0;
-    const available = this.hasTrace ? ['timeline', 'flame', 'top'] : [];
-    if (model.kinds) available.push('operators');
-    if (model.steps.length) available.push('steps');
-    if (model.memories.length) available.push('memory');
-    if (this.hasTrace) available.push('notes');
+    const available = TABS.filter(([, , isThere]) => isThere(this)).map(([name]) => name);
     for (const button of byId('tabs').children) {
       button.hidden = !available.includes(button.dataset.tab);
       button.onclick = () => this.show(button.dataset.tab);
@@ -38,11 +52,10 @@ class Page {
     this.minimap = new Minimap(this.timeline);
     this.flame = new Flame(byId('flame-rows'), showTime, (node) => this.tellFrame(this.flame, node));
     this.top = new TopTable(byId('top-table'), model, (row) => this.showRow(row));
+    this.beginTimelineBar();
+    this.scopes = scopesOf(model, this.timeline.layout);
     for (const id of ['flame-scope', 'top-scope', 'operators-scope']) {
-      byId(id).append(new Option('All threads', -1));
-      model.tracks.slice(0, MAX_CHOICES).forEach((track, i) => {
-        if (track.count && !track.isTask) byId(id).append(new Option(track.name, i));
-      });
+      this.scopes.forEach(({name}, i) => byId(id).append(new Option(name, i)));
       byId(id).onchange = () => this.setScope(byId(id).value);
     }
     byId('flame-reset').onclick = () => this.flame.zoom(0);
@@ -54,8 +67,17 @@ class Page {
   }
 
   get scope() {
-    const {tracks} = this.model, number = Number(byId('top-scope').value);
-    return number < 0 ? tracks.filter((track) => track.count && !track.isTask) : [tracks[number]];
+    return this.scopes[byId('top-scope').value].tracks;
+  }
+
+  beginTimelineBar() {
+    const {timeline} = this;
+    for (const [order, [text]] of Object.entries(ORDERS)) byId('order').append(new Option(text, order));
+    byId('order').onchange = () => timeline.setOrder(byId('order').value);
+    byId('zoom-in').onclick = () => timeline.zoom(0.5, timeline.view.width / 2);
+    byId('zoom-out').onclick = () => timeline.zoom(2, timeline.view.width / 2);
+    byId('zoom-fit').onclick = () => this.fit();
+    timeline.listeners.push(() => { byId('timeline-text').textContent = `${showTime(timeline.view.to - timeline.view.from)} in view`; });
   }
 
   /* Sets the thread of the flame graph and of the table. Each is recomputed when its tab is shown. */
@@ -204,7 +226,7 @@ class Page {
     if (!this.available.includes(tab)) return;
     if (tab !== this.tab) hideDetails();
     this.tab = tab;
-    for (const [name, id] of Object.entries(TABS)) byId(id).hidden = name !== tab;
+    for (const [name, id] of TABS) byId(id).hidden = name !== tab;
     for (const button of byId('tabs').children) button.setAttribute('aria-selected', button.dataset.tab === tab);
     showTip(null);
     if (this.hasTrace) this.refresh();

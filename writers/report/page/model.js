@@ -4,7 +4,7 @@
 
 const FLAGS = [[1, 'began before the trace'], [2, 'still open when the trace ended'], [4, 'cut so that calls nest'],
                [8, 'start or end inferred'], [64, 'a further part of a call that was cut']];
-const CONTINUED = 64;
+const CONTINUED = 64, THROUGHOUT = 1 | 2;
 
 const OPERATOR = 1, ANNOTATION = 2; // kinds of names, beside calls and spans
 
@@ -38,7 +38,7 @@ class Track {
     this.values = null; // for a counter: [time, value] in time order, between low and high
     this.deepest = 0;
     this.hasOperators = false; // or annotations
-    this.folded = false;
+    this.first = this.last = 0; // the times between which it has spans and marks
     this.tid = 0; // id of the thread, also for its CUDA calls
     this.isCalls = false; // the spans are CUDA calls
     this.flow = null; // by span: a CUDA call and the work it started have the same number; 0: none
@@ -69,13 +69,28 @@ class Track {
   close(span, at) {
     const took = at - this.start[span];
     this.end[span] = at;
+    if (at > this.last) this.last = at;
     this.own[span] += took;
     if (this.parent[span] >= 0) this.own[this.parent[span]] -= took;
   }
 
   /* Called after the last span. */
   finish() {
+    if (this.count) this.first = this.start[0];
     return this.layOut(null);
+  }
+
+  /* Adds marks, which are sorted by time. */
+  addMarks(marks) {
+    this.marks = marks;
+    if (!marks.length) return;
+    this.first = this.count ? Math.min(this.first, marks[0].at) : marks[0].at;
+    this.last = Math.max(this.last, marks[marks.length - 1].at);
+  }
+
+  /* How much happened in it, compared with others of its group. */
+  get busy() {
+    return this.isTask ? this.ran : this.count;
   }
 
   /* Sorts the spans by row, so that visible spans are found by binary search. HIDDEN: by name, whether its spans
