@@ -32,7 +32,18 @@ class Page {
     const available = TABS.filter(([, , isThere]) => isThere(this)).map(([name]) => name);
     for (const button of byId('tabs').children) {
       button.hidden = !available.includes(button.dataset.tab);
-      button.onclick = () => this.show(button.dataset.tab);
+      button.onclick = (event) => {
+        this.show(button.dataset.tab);
+        if (event.detail) button.blur(); // after a click by the pointer, arrow keys belong to the view
+      };
+      button.onkeydown = (event) => this.moveTab(event);
+    }
+    for (const [name, id] of TABS) {
+      const button = byId('tabs').querySelector(`[data-tab=${name}]`);
+      button.id = `tab-${name}`;
+      button.setAttribute('aria-controls', id);
+      byId(id).role = 'tabpanel';
+      byId(id).setAttribute('aria-labelledby', button.id);
     }
     this.available = available;
     if (this.hasTrace) this.beginTrace();
@@ -227,10 +238,29 @@ class Page {
     if (tab !== this.tab) hideDetails();
     this.tab = tab;
     for (const [name, id] of TABS) byId(id).hidden = name !== tab;
-    for (const button of byId('tabs').children) button.setAttribute('aria-selected', button.dataset.tab === tab);
+    for (const button of byId('tabs').children) {
+      button.setAttribute('aria-selected', button.dataset.tab === tab);
+      button.tabIndex = button.dataset.tab === tab ? 0 : -1;
+    }
     showTip(null);
     if (this.hasTrace) this.refresh();
     this.redraw();
+  }
+
+  /* Goes from tab to tab by the arrow keys. */
+  moveTab(event) {
+    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key], {available, tab} = this;
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.show(available[(available.indexOf(tab) + by + available.length) % available.length]);
+    byId(`tab-${this.tab}`).focus();
+  }
+
+  /* Selects the call that is one step from the selected one. */
+  walk(step) {
+    const to = this.timeline && this.tab === 'timeline' ? walk(this.timeline, step) : null;
+    if (to) this.showSpan(to);
   }
 
   redraw() {
@@ -301,6 +331,7 @@ class Page {
       g: () => this.follow('g'), n: () => this.follow('n'), p: () => this.follow('p'),
       o: () => this.operators && this.setOperators(this.model.hidesOperators),
     };
+    for (const [key, step] of Object.entries(STEPS)) commands[key] = (event) => event.shiftKey && this.walk(step);
     this.available.forEach((tab, i) => { commands[i + 1] = () => this.show(tab); });
     const keys = new Keys(this.timeline, () => this.tab === 'timeline', commands);
     if (this.timeline) {
