@@ -1,5 +1,5 @@
-/* flame.js: draws a tree as a flame graph, with the root at the top. A click on a frame expands it and its callers to
- * the whole width. Frames narrower than half a pixel are left out, with
+/* flame.js: draws a tree as a flame graph, with its root at the top, or between callers and callees. A click on a
+ * frame expands it and its callers to the whole width. Frames narrower than half a pixel are left out, with
  * all frames beyond them. */
 
 const MIN_FRAME = 0.5;
@@ -37,9 +37,10 @@ class Flame {
   }
 
   zoom(node) {
-    this.focus = node;
-    this.scroller.scrollTop = 0;
+    this.focus = this.tree.callersOf ? 0 : node; // what is around a function is always shown whole
     this.layOut();
+    const [, row] = this.frames[0];
+    this.scroller.scrollTop = this.tree.callersOf ? Math.max(row * ROW - this.scroller.clientHeight / 2, 0) : 0;
   }
 
   /* Computes the frames that are wide enough: [node, row, from, to] as fractions of the width. */
@@ -49,20 +50,23 @@ class Flame {
     const path = [];
     for (let node = focus; node > 0; node = tree.parent[node]) path.unshift(node);
     this.frames = [[0, 0, 0, 1], ...path.map((node, i) => [node, i + 1, 0, 1])];
-    const todo = [[focus, path.length, 0, 1]];
-    let rows = path.length + 1;
+    const todo = [[focus, path.length, 0, 1, false]];
+    if (tree.callersOf) todo.push([0, 0, 0, 1, true]);
     while (todo.length) {
-      const [node, row, from, to] = todo.pop();
+      const [node, row, from, to, isUp] = todo.pop();
       let left = from;
-      for (const child of tree.children[node]) {
+      for (const child of isUp ? tree.callersOf(node) : tree.childrenOf(node)) {
         const right = left + (to - from) * tree.total[child] / tree.total[node];
-        if ((right - left) * width < MIN_FRAME) break;
-        this.frames.push([child, row + 1, left, right]);
-        todo.push([child, row + 1, left, right]);
-        rows = Math.max(rows, row + 2);
+        if ((right - left) * width >= MIN_FRAME) {
+          this.frames.push([child, row + (isUp ? -1 : 1), left, right]);
+          todo.push([child, row + (isUp ? -1 : 1), left, right, isUp]);
+        }
         left = right;
       }
     }
+    const rowOf = this.frames.map((frame) => frame[1]);
+    const first = rowOf.reduce((least, row) => Math.min(least, row), 0), rows = rowOf.reduce((most, row) => Math.max(most, row), 0) - first + 1;
+    for (const frame of this.frames) frame[1] -= first;
     this.size.style.height = `${rows * ROW + 8}px`;
     this.change();
   }
@@ -85,7 +89,7 @@ class Flame {
   colorOf(node) {
     const {tree, is} = this, name = tree.name[node];
     if (name < 0 || (is && !is[name])) return DIM_COLOR;
-    return this.colors[name];
+    return tree.before ? changeColor(tree.before[node], tree.total[node] - tree.before[node]) : this.colors[name];
   }
 
   draw() {
@@ -101,7 +105,7 @@ class Flame {
       const color = this.colorOf(node);
       this.boxes.add(color, from * width, y, Math.max((to - from) * width - 1, MIN_FRAME), ROW - 1);
       if ((to - from) * width > MIN_LABEL) this.boxes.label(this.nameOf(node).label, from * width, y + ROW / 2, (to - from) * width, color);
-      if (node === this.selected) outline = [from * width, y, Math.max((to - from) * width - 1, 2), ROW - 1];
+      if (node === (this.selected ?? (this.tree.callersOf ? 0 : null))) outline = [from * width, y, Math.max((to - from) * width - 1, 2), ROW - 1];
     }
     this.boxes.draw(context);
     if (!outline) return;
@@ -122,8 +126,8 @@ class Flame {
   }
 
   select(node) {
-    this.selected = node || null;
-    this.notify(node || null);
+    this.selected = node || this.tree.callersOf ? node : null;
+    this.notify(this.selected);
     this.change();
   }
 
@@ -137,7 +141,7 @@ class Flame {
   point(event) {
     const node = this.hit(event);
     if (node === undefined) showTip(null);
-    else showTip(event, this.nameOf(node).text, `${this.show(this.tree.total[node])}, ${this.share(node)}`);
+    else showTip(event, this.nameOf(node).text, `${this.show(this.tree.total[node])}, ${this.share(node)}${this.tree.before ? `, ${changeText(this, node)}` : ''}`);
   }
 
   /* Selects the frame above, below or beside the selected one, or gives it the whole width. */

@@ -2,16 +2,6 @@
  * another. */
 
 const byId = (id) => document.getElementById(id);
-const MAX_CHOICES = 1000; // of tracks; a longer list is not usable
-/* Returns what the flame graph and the tables can be of: {name, tracks}. Tasks are left out, since their resumes
- * are calls of threads, too. The busiest tracks are first. */
-function scopesOf(model, layout) {
-  const tracks = model.tracks.filter((track) => track.count && !track.isTask);
-  const pools = layout.pools.map(({name, tracks: some}) => ({name: `${name}  ${showCount(some.length)} threads`, tracks: some}));
-  const single = tracks.slice().sort((a, b) => b.busy - a.busy).slice(0, MAX_CHOICES).map((track) => ({name: track.name, tracks: [track]}));
-  return [{name: 'All threads', tracks}, ...pools, ...single];
-}
-
 /* In order: [name, id of its section, whether a page has it]. */
 const TABS = [
   ['timeline', 'timeline', (page) => page.hasTrace],
@@ -49,7 +39,7 @@ class Page {
     if (this.hasTrace) this.beginTrace();
     if (model.memories.length) this.beginMemory(model.memories[0]);
     this.beginControls();
-    byId('title').textContent = document.title = visible((model.sections[0]?.name || 'memory').split('/').pop());
+    byId('title').textContent = document.title = titleOf(model);
     byId('message').hidden = true;
     this.show(available[0]);
   }
@@ -61,7 +51,8 @@ class Page {
     this.timeline = new Timeline(model, this.search);
     this.links = new Links(model);
     this.minimap = new Minimap(this.timeline);
-    this.flame = new Flame(byId('flame-rows'), showTime, (node) => this.tellFrame(this.flame, node));
+    this.flameTab = new FlameTab(model, (flame, node) => this.tellFrame(flame, node));
+    this.flame = this.flameTab.flame;
     this.top = new TopTable(byId('top-table'), model, (row) => this.showRow(row));
     this.beginTimelineBar();
     this.scopes = scopesOf(model, this.timeline.layout);
@@ -69,7 +60,6 @@ class Page {
       this.scopes.forEach(({name}, i) => byId(id).append(new Option(name, i)));
       byId(id).onchange = () => this.setScope(byId(id).value);
     }
-    byId('flame-reset').onclick = () => this.flame.zoom(0);
     byId('more').onclick = () => { this.top.showMore(); this.tellTop(); };
     if (model.kinds) this.beginOperators();
     if (model.steps.length) this.beginSteps();
@@ -100,8 +90,7 @@ class Page {
 
   refresh() {
     if (this.tab === 'flame' && this.stale.flame) {
-      this.flame.set(callTree(this.scope), this.model.names);
-      byId('flame-text').textContent = `${showTime(this.flame.tree.total[0])} in ${showCount(this.flame.tree.name.length - 1)} stacks`;
+      this.flameTab.set(this.scope);
       this.stale.flame = false;
     } else if (this.tab === 'top' && this.stale.top) {
       this.top.set(topRows(this.model, this.scope));
@@ -127,7 +116,7 @@ class Page {
     this.timeline.select(selected, links);
     if (!selected) hideDetails();
     else if (selected.mark) markDetails(this.model, selected.track, selected.mark, links, go);
-    else spanDetails(this.model, selected.track, selected.span, links, go);
+    else spanDetails(this.model, selected.track, selected.span, links, go, (name) => this.showAround(name));
   }
 
   /* Shows the target of a link of the selection. */
@@ -152,8 +141,16 @@ class Page {
   }
 
   tellFrame(flame, node) {
-    if (node) frameDetails(flame, node);
-    else hideDetails();
+    const name = node === null ? -1 : flame.tree.name[node];
+    if (name < 0) hideDetails();
+    else if (flame === this.flame) frameDetails(flame, node, [['show', AROUND, () => this.showAround(name)]], this.model.sources.table(name));
+    else frameDetails(flame, node);
+  }
+
+  /* Shows the flame graph around a function. */
+  showAround(name) {
+    this.show('flame');
+    this.flameTab.around(name);
   }
 
   /* --- operators and steps --- */
@@ -274,7 +271,7 @@ class Page {
     this.search.set(text);
     if (this.memory) this.memory.highlight(this.search.text ? matches(this.memoryNames, this.search.text) : null);
     if (this.hasTrace) {
-      this.flame.highlight(this.search.is);
+      this.flameTab.highlight(this.search.is);
       this.top.filter(this.search.is);
       this.tellTop();
       if (this.operators) {

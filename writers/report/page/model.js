@@ -134,9 +134,12 @@ class Model {
     this.hidesOperators = false;
     this.notes = []; // {name, args, value, flow}
     this.sections = []; // the JSON of each trace section
+    this.sides = []; // by trace section, if two recordings are compared: before or after
+    this.alike = null; // by name, if so: the number that names of both recordings share
     this.tasks = []; // {note, count of resumes, track or null}
     this.tasksLeftOut = {count: 0, ran: 0}; // tasks without a track
     this.memories = [];
+    this.sources = new Sources(this);
     this.end = 0;
     this.known = new Map();
   }
@@ -158,12 +161,23 @@ class Model {
 
   /* Called after the last section. */
   finish() {
+    if (this.sides.length) this.alike = this.sharedNames();
     const kinds = Uint8Array.from(this.names, ({kind}) => (kind === 'operator' ? OPERATOR : kind === 'annotation' ? ANNOTATION : 0));
     if (!kinds.some((kind) => kind)) return this;
     this.kinds = kinds;
     for (const track of this.tracks)
       track.hasOperators = !track.isTask && track.nameOf.subarray(0, track.count).some((name) => kinds[name]);
     return this;
+  }
+
+  /* Returns for each name the first with the same function and file, since lines change between recordings. */
+  sharedNames() {
+    const first = new Map();
+    return Uint32Array.from(this.names, ({label, file, kind}, number) => {
+      const key = `${kind}\0${file}\0${label}`;
+      if (!first.has(key)) first.set(key, number);
+      return first.get(key);
+    });
   }
 
   /* Shows or hides the layer of operators. */

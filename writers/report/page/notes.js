@@ -59,6 +59,7 @@ function about(json) {
   const rows = [['trace', json.name], ['process', `${json.process} ${json.pid}`], ['recorded by', `kpytrace ${json.version || '?'}`],
                 ['began', new Date(Number(BigInt(json.first_ns) / 1000000n)).toISOString()], ['duration', showTime(json.end)],
                 ['calls', showCount(json.stats.calls)], ['threads', showCount(json.tracks.length)]];
+  if (json.command) rows.splice(2, 0, ['command', json.command]);
   for (const [name, text] of rows) list.append(element('dt', name), element('dd', visible(text)));
   return list;
 }
