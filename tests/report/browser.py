@@ -164,6 +164,11 @@ class Browser:
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))
 
+    def accessibility(self):
+        """Returns the role and the name of each element as a screen reader receives them."""
+        nodes = self.send("Accessibility.getFullAXTree")["nodes"]
+        return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
+
     # --- the user ---
 
     def _mouse(self, kind, x, y, modifiers=0, **more):
@@ -191,6 +196,18 @@ class Browser:
     def wheel(self, x, y, down=0, across=0, modifiers=0):
         self._mouse("mouseWheel", x, y, modifiers, deltaX=across, deltaY=down)
         self.frames(3)
+
+    def touchscreen(self, is_there):
+        self.send("Emulation.setTouchEmulationEnabled", enabled=is_there, maxTouchPoints=2)
+        self.frames()
+
+    def touch(self, *fingers):
+        """Puts fingers down, moves them, and lifts them. Each is its points on the screen, as many as the others."""
+        for i, places in enumerate(zip(*fingers)):
+            points = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(places)]
+            self.send("Input.dispatchTouchEvent", type="touchMove" if i else "touchStart", touchPoints=points)
+        self.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        self.frames()
 
     def _key(self, kind, key, modifiers, **more):
         code, number = KEYS.get(key, ("", ord(key.upper()[0]) if key.isalnum() else 0))

@@ -15,50 +15,104 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-_BEGIN = b"<script "  # of a section
+    from .._files.page_sections import Content
+
 _PIECE_BYTES = 1 << 20
 _MEMORY = Argument("memory", "FILE", "also show this recording of memory (from `run --memory`: FILE.kpt or FILE.tables.json)")
-INPUTS = (_MEMORY, RECOVER)
+_DIFF = Argument("diff", "", "compare two recordings, before and after: the flame graph has the difference in colours")
+_SOURCE = Argument("source", "", "put the lines of the recorded functions on the page, from the files as they are now")
+_REDACT = Argument("redact", "", "leave out absolute paths, command lines, the user and the host")
+INPUTS = (_MEMORY, _DIFF, _SOURCE, _REDACT, RECOVER)
+_DIFF_SIDES = ("before", "after")
 
 _USAGE = """\
 usage: kpytrace report [OPTION]... FILE...
 
 Writes a page that shows a trace in any browser, and loads nothing from elsewhere: a timeline, a
 flame graph, a table of functions, and the number of dropped events. Each FILE is a .kpt file, which
-becomes a process of the page, or a recording of memory (from `run --memory`: a .kpt file, or
-NAME.tables.json), shown as a flame graph of bytes."""
+becomes a process of the page, a folder of .kpt files, or a recording of memory (from `run --memory`: a
+.kpt file, or NAME.tables.json), shown as a flame graph of bytes."""
 
 
-def _section(kind: str, data: bytes) -> bytes:
-    """Returns a section to append to a page. It is base64, so that no data in it can end its element."""
-    import base64
-    import gzip
+class _Parts:
+    """The sections of a page, in the order of their files. With --source or --redact they are held in memory until
+    all of them are known."""
 
-    packed = base64.b64encode(gzip.compress(data, 6, mtime=0))
-    return (f'<script type="text/plain" class="section" data-kind="{kind}" data-pack="gzip">'.encode()
-            + packed + b"</script>\n")
+    def __init__(self, folder: str, page_bytes: int, options: dict[str, str], out: BinaryIO) -> None:
+        self.folder, self.page_bytes, self.options, self.out = folder, page_bytes, options, out
+        self.calls = self.size = 0
+        self.changes = "source" in options or "redact" in options
+        self.held: list[tuple[Content, dict[str, str]]] = []
+        self.hosts: list[str] = []
+
+    def put_trace(self, path: str, side: str) -> None:
+        """Writes the section that the report writer appends to its page, with what describes the trace."""
+        from .._files.page_sections import Content, begin, sections
+        from .._processes.process_info import title
+
+        file = KptFile(path, self.options)
+        part = os.path.join(self.folder, "part.html")
+        self.calls += file.write(part, "reporting")
+        about = {"name": os.path.basename(path), "title": title(file.info), "command": file.info.get("command", ""),
+                 "side": side}
+        with open(part, "rb") as written:
+            written.seek(self.page_bytes)
+            if self.changes:
+                self.hosts.append(file.info.get("host", ""))
+                for kind, data in sections(written.read()):
+                    self.held.append((Content(kind, data), about if kind == "trace" else {}))
+            else:
+                written.seek(self.page_bytes + len(begin({})))
+                self.size += self.out.write(begin(about))
+                while piece := written.read(_PIECE_BYTES):
+                    self.size += self.out.write(piece)
+        os.unlink(part)
+
+    def put_memory(self, path: str, prints_state: bool) -> None:
+        from .._files.page_sections import Content, section
+
+        text = memory.open_tables(path, "recover" in self.options, prints_state).text
+        if self.changes:
+            self.held.append((Content("memory", text), {}))
+        else:
+            self.size += self.out.write(section("memory", text))
+
+    def end(self) -> None:
+        """Writes what was held."""
+        from .._files.page_sections import Redaction, section, source_section
+
+        if not self.changes:
+            return
+        redaction = None
+        if "redact" in self.options:
+            redaction = Redaction((file for content, _ in self.held for file in content.files()), self.hosts)
+        source = b""
+        if "source" in self.options:
+            traces = [content for content, _ in self.held if content.kind == "trace"]
+            source = source_section(traces, redaction)
+        for content, about in self.held:
+            if redaction:
+                redaction.apply(content)
+                about = {key: value for key, value in about.items() if key == "side"}
+            self.size += self.out.write(section(content.kind, content.data(), about))
+        self.size += self.out.write(source)
 
 
-def _memory_section(path: str, options: dict[str, str], prints_state: bool) -> bytes:
-    return _section("memory", memory.open_tables(path, "recover" in options, prints_state).text)
+def _recordings(paths: list[str]) -> list[str]:
+    """Returns the files, and those of folders in the order of their ranks and starts."""
+    from .._files.kpt_header import File
+    from .._files.merge import by_rank
 
-
-def _put_trace(path: str, folder: str, page_bytes: int, options: dict[str, str], out: BinaryIO) -> tuple[int, int]:
-    """Writes the section that the report writer appends to its page, named after the trace. Returns the numbers of
-    calls and of bytes."""
-    import html
-
-    file = KptFile(path, options)
-    part = os.path.join(folder, "part.html")
-    calls = file.write(part, "reporting")
-    name = html.escape(os.path.basename(path)).encode("utf-8", "replace")
-    with open(part, "rb") as written:
-        written.seek(page_bytes + len(_BEGIN))
-        size = out.write(b'<script data-name="%s" ' % name)
-        while piece := written.read(_PIECE_BYTES):
-            size += out.write(piece)
-    os.unlink(part)
-    return calls, size
+    found: list[str] = []
+    for path in paths:
+        if not os.path.isdir(path):
+            found.append(path)
+            continue
+        inside = [os.path.join(path, name) for name in sorted(os.listdir(path)) if name.endswith(".kpt")]
+        if not inside:
+            raise Usage(f"the folder {path} has no .kpt file: name a folder of recordings, as --children makes")
+        found += [file.path for file in sorted(map(File, inside), key=by_rank)]
+    return found
 
 
 def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) -> tuple[int, int]:
@@ -67,6 +121,7 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
 
     native.load()
     page = native.standalone.report_page()
+    files = _recordings(files)
     headers = {path: memory.header(path) for path in files}
     memories = [path for path in files if path.endswith(".json") or ((header := headers[path]) and header.has_memory)]
     traces = [path for path in files if path not in memories or ((header := headers[path]) and header.has_calls)]
@@ -75,12 +130,17 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
     if len(memories) > 1:
         raise Usage(f"a report can show only one memory recording, and there are {len(memories)}, in "
                     f"{', '.join(memories)}: choose one with --memory FILE")
-    calls, size = 0, out.write(page)
-    for path in traces:
-        counts = _put_trace(path, folder, len(page), options, out)
-        calls, size = calls + counts[0], size + counts[1]
-    # The state of a file with calls, too, has been printed.
-    return calls, size + sum(out.write(_memory_section(path, options, path not in traces)) for path in memories)
+    sides = _DIFF_SIDES if "diff" in options else ("",) * len(traces)
+    if len(traces) != len(sides):
+        raise Usage(f"--diff compares two recordings, not {len(traces)}: kpytrace report --diff BEFORE.kpt AFTER.kpt")
+    size = out.write(page)
+    parts = _Parts(folder, len(page), options, out)
+    for path, side in zip(traces, sides):
+        parts.put_trace(path, side)
+    for path in memories:  # the state of a file with calls, too, has been printed
+        parts.put_memory(path, path not in traces)
+    parts.end()
+    return parts.calls, size + parts.size
 
 
 def main(words: list[str]) -> int:

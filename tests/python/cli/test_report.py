@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
 from support import FREE_THREADED, Case, run_python
 
-SECTION = re.compile(rb'<script (?:data-name="([^"]*)" )?type="text/plain" class="section" data-kind="(\w+)" '
+SECTION = re.compile(rb'<script (?:data-name="([^"]*)" )?(?:data-title="[^"]*" )?(?:data-command="[^"]*" )?type="text/plain" class="section" data-kind="(\w+)" '
                      rb'data-pack="gzip">([A-Za-z0-9+/=]*)</script>\n')
 
 

@@ -1,6 +1,6 @@
 /* decode.js: decodes the sections of the page, each a script element with text, into the model. Their kinds:
  * trace (from writers/report/report.c), tracks (JSON, for other tools that add tracks), memory (tables as
- * JSON). */
+ * JSON), source (lines of functions as JSON). */
 
 const CLOSE = 0, CALL = 1, SPAN = 2, MARK = 3, COUNTER = 4, CLOSE_MORE = 5, CALL_MORE = 6, TASK = 7;
 const IS_COLLECTION = 1 << 8, HAS_FORWARD = 1 << 9;
@@ -54,6 +54,12 @@ class TrackDecoder {
     return span;
   }
 
+  finish() {
+    const {track} = this;
+    track.finish().addMarks(track.marks);
+    return track;
+  }
+
   pop() {
     const span = this.open.pop();
     this.track.close(span, this.at);
@@ -62,8 +68,9 @@ class TrackDecoder {
 }
 
 class TraceSection {
-  /* NAME: the section's name, set by the tool that added it; may be empty. */
-  constructor(model, bytes, name) {
+  /* NAME, TITLE, COMMAND: of the trace, its process and its command line, if the tool that added the section knows
+   * them. */
+  constructor(model, bytes, {name, title, command}) {
     this.model = model;
     this.reader = new Reader(bytes);
     this.blocks = [];
@@ -74,6 +81,8 @@ class TraceSection {
     }
     this.json = JSON.parse(new TextDecoder().decode(bytes.subarray(this.reader.at)));
     if (name) this.json.name = name;
+    if (title) this.json.process = title;
+    this.json.command = command;
   }
 
   /* OFFSET: from the page's first time to the section's first time. */
@@ -91,7 +100,8 @@ class TraceSection {
     this.forwards = [0, ...['(not recorded)', ...json.forwards ?? []].map((text) => model.forwards.push(visible(text)))];
     for (const [number, name, args, value, flow] of json.notes) this.notes[number] = model.addNote(name, args, value, flow);
     this.unknown = model.name('unknown', '', 0, 'c');
-    const process = visible(`${json.process} ${json.pid}`), {owner} = this;
+    const {owner} = this, side = model.sides[owner];
+    const process = visible(`${side ? `${side}: ` : ''}${json.process} ${json.pid}`);
     const decoders = new Map();
     this.resumes = new Resumes();
     for (const {id, name, tid, group, spans, start} of json.tracks) {
@@ -101,7 +111,7 @@ class TraceSection {
     }
     for (const [thread, from, size] of this.blocks) this.events(decoders.get(thread), from, from + size);
     for (const decoder of decoders.values()) while (decoder.open.length) decoder.pop();
-    const tracks = [...decoders.values()].map((decoder) => decoder.track.finish());
+    const tracks = [...decoders.values()].map((decoder) => decoder.finish());
     for (const isThread of [true, false])
       for (const track of tracks) if ((track.group.name === THREADS) === isThread) model.tracks.push(track);
     for (const [start, end, number, name, thread, flags] of json.steps ?? [])
@@ -178,7 +188,7 @@ class TraceSection {
       else spans.push({name: this.spanName(note), start: start + this.offset, end: end + this.offset, note, flags});
     }
     if (!spans.length && !marks.length) return;
-    this.model.addSpans({process, owner: this.owner, name: 'Spans'}, 'spans beside the calls', spans).marks = marks;
+    this.model.addSpans({process, owner: this.owner, name: 'Spans'}, 'spans beside the calls', spans).addMarks(marks);
   }
 }
 
@@ -204,7 +214,7 @@ class TracksSection {
         {name: model.name(text, '', 0, 'span'), start: start + offset, end: end + offset, note: note(text, args), flow})));
       track.tid = tid;
       track.isCalls = tid > 0;
-      track.marks = marks.map(([text, at, args]) => ({at: at + offset, note: note(text, args)})).sort((a, b) => a.at - b.at);
+      track.addMarks(marks.map(([text, at, args]) => ({at: at + offset, note: note(text, args)})).sort((a, b) => a.at - b.at));
       for (const span of spans) model.end = Math.max(model.end, span[2] + offset);
     }
   }
@@ -217,17 +227,20 @@ async function readSections() {
   let traces = 0;
   for (const section of document.querySelectorAll('script.section')) {
     const kind = section.dataset.kind;
-    const {name} = section.dataset;
     const bytes = await unpack(section);
     if (kind === 'memory') model.memories.push(JSON.parse(new TextDecoder().decode(bytes)));
+    if (kind === 'source') model.sources.add(JSON.parse(new TextDecoder().decode(bytes)).files);
+    if (kind === 'trace' && section.dataset.side) model.sides.push(section.dataset.side);
     if (kind === 'trace') traces++;
-    if (kind === 'trace') parts.push(new TraceSection(model, bytes, name));
+    if (kind === 'trace') parts.push(new TraceSection(model, bytes, section.dataset));
     else if (kind === 'tracks') parts.push(new TracksSection(model, bytes));
     else continue;
     parts[parts.length - 1].owner = traces - 1;
   }
   const firsts = parts.map((part) => BigInt(part.json.first_ns));
   const first = firsts.reduce((a, b) => (b < a ? b : a), firsts[0] ?? 0n);
-  parts.forEach((part, i) => part.decode(Number(firsts[i] - first)));
+  // Two recordings that are compared begin at the same time.
+  const own = new Map(parts.map((part, i) => [part.owner, firsts[i]]).reverse());
+  parts.forEach((part, i) => part.decode(Number(firsts[i] - (model.sides.length ? own.get(part.owner) : first))));
   return model.finish();
 }

@@ -22,6 +22,7 @@ function showDetails(title, rows, extra) {
     list.append(element('dt', name), value);
   }
   document.getElementById('details-content').replaceChildren(element('h2', title), list, ...(extra ? [extra] : []));
+  document.getElementById('details-content').classList.toggle('beside', Boolean(extra));
   panel.hidden = false;
 }
 
@@ -67,7 +68,8 @@ function taskRows(model, track, span) {
   return rows;
 }
 
-function spanDetails(model, track, span, links, select) {
+/* AROUND: shows the callers and the callees of a name. */
+function spanDetails(model, track, span, links, select, around) {
   const {text, file, line, kind} = model.names[track.nameOf[span]];
   const took = track.end[span] - track.start[span];
   const rows = [['duration', showTime(took)], ['own time', `${showTime(track.own[span])}, ${(100 * track.own[span] / (took || 1)).toFixed(1)} %`],
@@ -82,7 +84,8 @@ function spanDetails(model, track, span, links, select) {
   rows.push(...taskRows(model, track, span), ...noteRows(model.note(track.get('note', span))), ...linkRows(model, links, select));
   const parent = track.shownParent[span];
   if (parent >= 0) rows.push(['called by', model.names[track.nameOf[parent]].text, () => select({track, span: parent})]);
-  showDetails(text, rows);
+  if (!track.isTask) rows.push(['flame graph', AROUND, () => around(track.nameOf[span])]);
+  showDetails(text, rows, model.sources.table(track.nameOf[span]));
 }
 
 function markDetails(model, track, mark, links, select) {
@@ -96,10 +99,22 @@ function rangeDetails(model, [from, to], chosen) {
   showDetails(`Range: ${showTime(to - from)}`, [['from', showTime(from)], ['to', showTime(to)]], table);
 }
 
-function frameDetails(flame, node) {
+const AROUND = 'Callers and callees';
+
+/* Returns the change of a frame between two recordings: "+12.000 ms, +40.0 %". */
+function changeText({tree, show}, node) {
+  const before = tree.before[node], change = tree.total[node] - 2 * before;
+  const share = before ? `${change < 0 ? '' : '+'}${(100 * change / before).toFixed(1)} %` : 'only after';
+  return change === -before && before ? `−${show(before)}, only before` : `${change < 0 ? '−' : '+'}${show(Math.abs(change))}, ${share}`;
+}
+
+/* MORE: further rows. EXTRA: an element beside them. */
+function frameDetails(flame, node, more = [], extra = undefined) {
   const {text, file, line, kind} = flame.nameOf(node), {tree} = flame;
-  const rows = [...(kind === 'operator' || kind === 'annotation' ? [['kind', kind]] : []), ['total', `${flame.show(tree.total[node])}, ${flame.share(node)}`], ['own', flame.show(tree.own[node])]];
+  const rows = [...(kind === 'operator' || kind === 'annotation' ? [['kind', kind]] : []), [tree.meaning?.(node, (one) => flame.nameOf(one)) ?? 'total', `${flame.show(tree.total[node])}, ${flame.share(node)}`]];
+  if (!tree.meaning || tree.own[node]) rows.push(['own', flame.show(tree.own[node])]);
+  if (tree.before) rows.push(['before', flame.show(tree.before[node])], ['after', flame.show(tree.total[node] - tree.before[node])], ['change', changeText(flame, node)]);
   if (tree.calls[node]) rows.push([flame.show === showTime ? 'calls' : 'blocks', showCount(tree.calls[node])]);
   if (file) rows.push(['file', `${file}:${line}`]);
-  showDetails(text, rows);
+  showDetails(text, [...rows, ...more], extra);
 }

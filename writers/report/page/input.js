@@ -5,7 +5,8 @@ const ZOOM_A_SECOND = 12, PIXELS_A_SECOND = 1600, SCROLL_A_SECOND = 900, TAP_SEC
 const MOVES = {w: 'in', s: 'out', a: 'left', d: 'right', ArrowLeft: 'left', ArrowRight: 'right', ArrowUp: 'up', ArrowDown: 'down'};
 
 class Keys {
-  /* IS_HERE: returns whether the timeline is visible. COMMANDS: handlers of other keys, by key. */
+  /* IS_HERE: returns whether the timeline is visible. COMMANDS: handlers of other keys, by key; one that returns
+   * false leaves the key to the browser. */
   constructor(timeline, isHere, commands) {
     this.timeline = timeline;
     this.held = new Set();
@@ -14,10 +15,11 @@ class Keys {
       if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
       const isText = event.target.matches('input, select');
       if (isText && event.key !== 'Escape') return;
-      const move = timeline && isHere() ? MOVES[event.key.length === 1 ? event.key.toLowerCase() : event.key] : undefined;
+      const isMove = timeline && isHere() && !(event.shiftKey && STEPS[event.key]);
+      const move = isMove ? MOVES[event.key.length === 1 ? event.key.toLowerCase() : event.key] : undefined;
+      const command = commands[event.key];
       if (move) this.press(move);
-      else if (commands[event.key]) commands[event.key](event);
-      else return;
+      else if (!command || command(event) === false) return;
       event.preventDefault();
     });
     document.addEventListener('keyup', (event) => this.held.delete(MOVES[event.key.length === 1 ? event.key.toLowerCase() : event.key]));
@@ -51,11 +53,12 @@ class Keys {
 /* The pointer on the timeline. SELECT and MEASURED handle a click and a measured range. */
 class Pointer {
   constructor(timeline, keys, select, measured) {
-    Object.assign(this, {timeline, keys, select, measured, drag: null});
+    Object.assign(this, {timeline, keys, select, measured, drag: null, fingers: new Map(), pinch: null});
     const {canvas} = timeline;
     canvas.addEventListener('pointerdown', (event) => this.down(event));
     canvas.addEventListener('pointermove', (event) => this.move(event));
     canvas.addEventListener('pointerup', (event) => this.up(event));
+    canvas.addEventListener('pointercancel', (event) => this.lift(event));
     canvas.addEventListener('pointerleave', () => showTip(null));
     canvas.addEventListener('dblclick', (event) => {
       const hit = timeline.hit(event.offsetX, event.offsetY);
@@ -67,6 +70,11 @@ class Pointer {
   down(event) {
     if (event.button) return;
     this.timeline.canvas.setPointerCapture(event.pointerId);
+    this.fingers.set(event.pointerId, event.offsetX);
+    if (this.fingers.size > 1) {
+      this.beginPinch();
+      return;
+    }
     this.drag = {x: event.offsetX, y: event.offsetY, lastX: event.offsetX, lastY: event.offsetY, moved: false,
                  from: this.timeline.time(event.offsetX), measures: event.shiftKey};
     showTip(null);
@@ -76,6 +84,11 @@ class Pointer {
     const {timeline, drag} = this;
     const {offsetX: x, offsetY: y} = event;
     this.keys.pointer = x / timeline.view.width;
+    if (this.fingers.has(event.pointerId)) this.fingers.set(event.pointerId, x);
+    if (this.pinch) {
+      this.movePinch();
+      return;
+    }
     if (!drag) {
       this.tip(event);
       return;
@@ -91,9 +104,29 @@ class Pointer {
     [drag.lastX, drag.lastY] = [x, y];
   }
 
+  /* The times below two fingers stay below them. */
+  beginPinch() {
+    const [a, b] = [...this.fingers.values()].sort((x, y) => x - y);
+    this.drag = null;
+    this.pinch = [this.timeline.time(a), this.timeline.time(b)];
+  }
+
+  movePinch() {
+    const {timeline, pinch: [from, to]} = this, {width} = timeline.view;
+    const [a, b] = [...this.fingers.values()].sort((x, y) => x - y);
+    const scale = (to - from) / Math.max(b - a, 20);
+    timeline.show(from - a * scale, from + (width - a) * scale);
+  }
+
+  lift(event) {
+    this.fingers.delete(event.pointerId);
+    this.drag = null;
+    if (this.fingers.size < 2) this.pinch = null;
+  }
+
   up(event) {
     const {timeline, drag} = this;
-    this.drag = null;
+    this.lift(event);
     if (!drag) return;
     if (drag.moved) {
       if (drag.measures) this.measured(timeline.range);
@@ -101,8 +134,8 @@ class Pointer {
     }
     const hit = timeline.hit(event.offsetX, event.offsetY);
     if (hit.track) this.select(hit);
-    else if (hit.band?.heading) timeline.toggle(hit.band.heading);
-    else if (hit.band?.track && event.offsetY + timeline.scroller.scrollTop < hit.band.y + HEAD) timeline.fold(hit.band.track);
+    else if (hit.band && !hit.band.lane) timeline.toggle(hit.band);
+    else if (hit.band && event.offsetY + timeline.scroller.scrollTop < hit.band.y + HEAD) timeline.fold(hit.band.lane);
     else this.select(null);
   }
 
@@ -116,8 +149,10 @@ class Pointer {
   }
 
   spanTip(event, {text, kind}, {track, span}) {
-    const took = showTime(track.end[span] - track.start[span]);
-    showTip(event, text, kind === 'operator' || kind === 'annotation' ? `${kind}, ${took}` : took);
+    const parts = [showTime(track.end[span] - track.start[span])];
+    if (kind === 'operator' || kind === 'annotation') parts.unshift(kind);
+    if (this.timeline.bandOf(track)?.lane.pool !== null) parts.push(track.name); // which of the threads of the lane
+    showTip(event, text, parts.join(', '));
   }
 
   /* The browser handles a wheel without keys, which scrolls. */

@@ -2,8 +2,16 @@
  * another. */
 
 const byId = (id) => document.getElementById(id);
-const MAX_CHOICES = 1000; // of tracks; a longer list is not usable
-const TABS = {timeline: 'timeline', flame: 'flame', top: 'top', operators: 'operators', steps: 'steps', memory: 'memory', notes: 'notes-tab'};
+/* In order: [name, id of its section, whether a page has it]. */
+const TABS = [
+  ['timeline', 'timeline', (page) => page.hasTrace],
+  ['flame', 'flame', (page) => page.hasTrace],
+  ['top', 'top', (page) => page.hasTrace],
+  ['operators', 'operators', ({model}) => model.kinds],
+  ['steps', 'steps', ({model}) => model.steps.length],
+  ['memory', 'memory', ({model}) => model.memories.length],
+  ['notes', 'notes-tab', (page) => page.hasTrace],
+];
 
 class Page {
   constructor(model) {
@@ -11,20 +19,27 @@ class Page {
     this.search = new Search(model);
     this.tab = null;
     this.hasTrace = model.tracks.length + model.sections.length > 0;
-    const available = this.hasTrace ? ['timeline', 'flame', 'top'] : [];
-    if (model.kinds) available.push('operators');
-    if (model.steps.length) available.push('steps');
-    if (model.memories.length) available.push('memory');
-    if (this.hasTrace) available.push('notes');
+    const available = TABS.filter(([, , isThere]) => isThere(this)).map(([name]) => name);
     for (const button of byId('tabs').children) {
       button.hidden = !available.includes(button.dataset.tab);
-      button.onclick = () => this.show(button.dataset.tab);
+      button.onclick = (event) => {
+        this.show(button.dataset.tab);
+        if (event.detail) button.blur(); // after a click by the pointer, arrow keys belong to the view
+      };
+      button.onkeydown = (event) => this.moveTab(event);
+    }
+    for (const [name, id] of TABS) {
+      const button = byId('tabs').querySelector(`[data-tab=${name}]`);
+      button.id = `tab-${name}`;
+      button.setAttribute('aria-controls', id);
+      byId(id).role = 'tabpanel';
+      byId(id).setAttribute('aria-labelledby', button.id);
     }
     this.available = available;
     if (this.hasTrace) this.beginTrace();
     if (model.memories.length) this.beginMemory(model.memories[0]);
     this.beginControls();
-    byId('title').textContent = document.title = visible((model.sections[0]?.name || 'memory').split('/').pop());
+    byId('title').textContent = document.title = titleOf(model);
     byId('message').hidden = true;
     this.show(available[0]);
   }
@@ -36,16 +51,15 @@ class Page {
     this.timeline = new Timeline(model, this.search);
     this.links = new Links(model);
     this.minimap = new Minimap(this.timeline);
-    this.flame = new Flame(byId('flame-rows'), showTime, (node) => this.tellFrame(this.flame, node));
+    this.flameTab = new FlameTab(model, (flame, node) => this.tellFrame(flame, node));
+    this.flame = this.flameTab.flame;
     this.top = new TopTable(byId('top-table'), model, (row) => this.showRow(row));
+    this.beginTimelineBar();
+    this.scopes = scopesOf(model, this.timeline.layout);
     for (const id of ['flame-scope', 'top-scope', 'operators-scope']) {
-      byId(id).append(new Option('All threads', -1));
-      model.tracks.slice(0, MAX_CHOICES).forEach((track, i) => {
-        if (track.count && !track.isTask) byId(id).append(new Option(track.name, i));
-      });
+      this.scopes.forEach(({name}, i) => byId(id).append(new Option(name, i)));
       byId(id).onchange = () => this.setScope(byId(id).value);
     }
-    byId('flame-reset').onclick = () => this.flame.zoom(0);
     byId('more').onclick = () => { this.top.showMore(); this.tellTop(); };
     if (model.kinds) this.beginOperators();
     if (model.steps.length) this.beginSteps();
@@ -54,8 +68,17 @@ class Page {
   }
 
   get scope() {
-    const {tracks} = this.model, number = Number(byId('top-scope').value);
-    return number < 0 ? tracks.filter((track) => track.count && !track.isTask) : [tracks[number]];
+    return this.scopes[byId('top-scope').value].tracks;
+  }
+
+  beginTimelineBar() {
+    const {timeline} = this;
+    for (const [order, [text]] of Object.entries(ORDERS)) byId('order').append(new Option(text, order));
+    byId('order').onchange = () => timeline.setOrder(byId('order').value);
+    byId('zoom-in').onclick = () => timeline.zoom(0.5, timeline.view.width / 2);
+    byId('zoom-out').onclick = () => timeline.zoom(2, timeline.view.width / 2);
+    byId('zoom-fit').onclick = () => this.fit();
+    timeline.listeners.push(() => { byId('timeline-text').textContent = `${showTime(timeline.view.to - timeline.view.from)} in view`; });
   }
 
   /* Sets the thread of the flame graph and of the table. Each is recomputed when its tab is shown. */
@@ -67,8 +90,7 @@ class Page {
 
   refresh() {
     if (this.tab === 'flame' && this.stale.flame) {
-      this.flame.set(callTree(this.scope), this.model.names);
-      byId('flame-text').textContent = `${showTime(this.flame.tree.total[0])} in ${showCount(this.flame.tree.name.length - 1)} stacks`;
+      this.flameTab.set(this.scope);
       this.stale.flame = false;
     } else if (this.tab === 'top' && this.stale.top) {
       this.top.set(topRows(this.model, this.scope));
@@ -94,7 +116,7 @@ class Page {
     this.timeline.select(selected, links);
     if (!selected) hideDetails();
     else if (selected.mark) markDetails(this.model, selected.track, selected.mark, links, go);
-    else spanDetails(this.model, selected.track, selected.span, links, go);
+    else spanDetails(this.model, selected.track, selected.span, links, go, (name) => this.showAround(name));
   }
 
   /* Shows the target of a link of the selection. */
@@ -119,8 +141,16 @@ class Page {
   }
 
   tellFrame(flame, node) {
-    if (node) frameDetails(flame, node);
-    else hideDetails();
+    const name = node === null ? -1 : flame.tree.name[node];
+    if (name < 0) hideDetails();
+    else if (flame === this.flame) frameDetails(flame, node, [['show', AROUND, () => this.showAround(name)]], this.model.sources.table(name));
+    else frameDetails(flame, node);
+  }
+
+  /* Shows the flame graph around a function. */
+  showAround(name) {
+    this.show('flame');
+    this.flameTab.around(name);
   }
 
   /* --- operators and steps --- */
@@ -204,11 +234,30 @@ class Page {
     if (!this.available.includes(tab)) return;
     if (tab !== this.tab) hideDetails();
     this.tab = tab;
-    for (const [name, id] of Object.entries(TABS)) byId(id).hidden = name !== tab;
-    for (const button of byId('tabs').children) button.setAttribute('aria-selected', button.dataset.tab === tab);
+    for (const [name, id] of TABS) byId(id).hidden = name !== tab;
+    for (const button of byId('tabs').children) {
+      button.setAttribute('aria-selected', button.dataset.tab === tab);
+      button.tabIndex = button.dataset.tab === tab ? 0 : -1;
+    }
     showTip(null);
     if (this.hasTrace) this.refresh();
     this.redraw();
+  }
+
+  /* Goes from tab to tab by the arrow keys. */
+  moveTab(event) {
+    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key], {available, tab} = this;
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.show(available[(available.indexOf(tab) + by + available.length) % available.length]);
+    byId(`tab-${this.tab}`).focus();
+  }
+
+  /* Selects the call that is one step from the selected one. */
+  walk(step) {
+    const to = this.timeline && this.tab === 'timeline' ? walk(this.timeline, step) : null;
+    if (to) this.showSpan(to);
   }
 
   redraw() {
@@ -222,7 +271,7 @@ class Page {
     this.search.set(text);
     if (this.memory) this.memory.highlight(this.search.text ? matches(this.memoryNames, this.search.text) : null);
     if (this.hasTrace) {
-      this.flame.highlight(this.search.is);
+      this.flameTab.highlight(this.search.is);
       this.top.filter(this.search.is);
       this.tellTop();
       if (this.operators) {
@@ -279,6 +328,7 @@ class Page {
       g: () => this.follow('g'), n: () => this.follow('n'), p: () => this.follow('p'),
       o: () => this.operators && this.setOperators(this.model.hidesOperators),
     };
+    for (const [key, step] of Object.entries(STEPS)) commands[key] = (event) => event.shiftKey && this.walk(step);
     this.available.forEach((tab, i) => { commands[i + 1] = () => this.show(tab); });
     const keys = new Keys(this.timeline, () => this.tab === 'timeline', commands);
     if (this.timeline) {

@@ -1,4 +1,4 @@
-/* minimap.js: the whole trace in a strip, with a band for each track if there is space, as high as the calls
+/* minimap.js: the whole trace in a strip, with a band for each lane if there is space, as high as the calls
  * are deep at each time. A window marks the part that the timeline shows; it can be dragged and resized at its
  * edges. */
 
@@ -14,36 +14,42 @@ class Minimap {
     this.canvas.addEventListener('pointerup', () => { this.grip = null; });
   }
 
-  /* Returns the depth of a track at each pixel, as a fraction of its maximum depth. */
-  depths(track, width, from, scale) {
-    const deep = new Float32Array(width);
-    const {hidden, nameOf, rowOf} = track;
+  /* Adds the depth of a track at each pixel, as a fraction of ROWS. */
+  addDepths(deep, track, rows, from, scale) {
+    const {hidden, nameOf, rowOf} = track, width = deep.length;
     for (let i = 0; i < track.count; i++) {
       if (hidden !== null && hidden[nameOf[i]]) continue;
       const first = Math.max(0, Math.floor((track.start[i] - from) * scale));
       const last = Math.min(width - 1, Math.floor((track.end[i] - from) * scale));
-      const share = (rowOf[i] + 1) / track.rows;
+      const share = (rowOf[i] + 1) / rows;
       for (let x = first; x <= last; x++) if (deep[x] < share) deep[x] = share;
     }
+  }
+
+  /* Returns the depth of a lane at each pixel, as a fraction of its maximum depth. */
+  depths({tracks, rows}, width, from, scale) {
+    const deep = new Float32Array(width);
+    for (const track of tracks) this.addDepths(deep, track, rows, from, scale);
     return deep;
   }
 
   /* Draws the background, once for each size, theme and choice of layers. */
   background(width, height) {
-    const key = `${width} ${height} ${window.devicePixelRatio} ${theme.back} ${this.timeline.model.hidesOperators}`;
+    const key = `${width} ${height} ${window.devicePixelRatio} ${theme.back} ${this.timeline.model.hidesOperators} ${this.timeline.layout.order}`;
     if (this.key === key) return this.image;
-    const tracks = this.timeline.model.tracks.filter((track) => track.count && !track.isTask).slice(0, MAX_BANDS);
+    const lanes = this.timeline.layout.groups.flatMap((group) => this.timeline.layout.split(group)[0])
+      .filter(({tracks: [track]}) => track.count && !track.isTask).slice(0, MAX_BANDS);
     const [from, to] = this.timeline.bounds;
-    const scale = width / (to - from), band = (height - 4) / Math.max(tracks.length, 1);
+    const scale = width / (to - from), band = (height - 4) / Math.max(lanes.length, 1);
     this.key = key;
     this.image = document.createElement('canvas');
     const context = fitCanvas(this.image, width, height);
     context.fillStyle = theme.back;
     context.fillRect(0, 0, width, height);
     context.fillStyle = theme.accent;
-    tracks.forEach((track, number) => {
+    lanes.forEach((lane, number) => {
       const bottom = 2 + band * (number + 1);
-      this.depths(track, width, from, scale).forEach((share, x) => {
+      this.depths(lane, width, from, scale).forEach((share, x) => {
         if (share) context.fillRect(x, bottom - share * band * 0.9, 1, share * band * 0.9);
       });
     });

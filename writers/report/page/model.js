@@ -4,7 +4,7 @@
 
 const FLAGS = [[1, 'began before the trace'], [2, 'still open when the trace ended'], [4, 'cut so that calls nest'],
                [8, 'start or end inferred'], [64, 'a further part of a call that was cut']];
-const CONTINUED = 64;
+const CONTINUED = 64, THROUGHOUT = 1 | 2;
 
 const OPERATOR = 1, ANNOTATION = 2; // kinds of names, beside calls and spans
 
@@ -38,7 +38,7 @@ class Track {
     this.values = null; // for a counter: [time, value] in time order, between low and high
     this.deepest = 0;
     this.hasOperators = false; // or annotations
-    this.folded = false;
+    this.first = this.last = 0; // the times between which it has spans and marks
     this.tid = 0; // id of the thread, also for its CUDA calls
     this.isCalls = false; // the spans are CUDA calls
     this.flow = null; // by span: a CUDA call and the work it started have the same number; 0: none
@@ -69,13 +69,28 @@ class Track {
   close(span, at) {
     const took = at - this.start[span];
     this.end[span] = at;
+    if (at > this.last) this.last = at;
     this.own[span] += took;
     if (this.parent[span] >= 0) this.own[this.parent[span]] -= took;
   }
 
   /* Called after the last span. */
   finish() {
+    if (this.count) this.first = this.start[0];
     return this.layOut(null);
+  }
+
+  /* Adds marks, which are sorted by time. */
+  addMarks(marks) {
+    this.marks = marks;
+    if (!marks.length) return;
+    this.first = this.count ? Math.min(this.first, marks[0].at) : marks[0].at;
+    this.last = Math.max(this.last, marks[marks.length - 1].at);
+  }
+
+  /* How much happened in it, compared with others of its group. */
+  get busy() {
+    return this.isTask ? this.ran : this.count;
   }
 
   /* Sorts the spans by row, so that visible spans are found by binary search. HIDDEN: by name, whether its spans
@@ -119,9 +134,12 @@ class Model {
     this.hidesOperators = false;
     this.notes = []; // {name, args, value, flow}
     this.sections = []; // the JSON of each trace section
+    this.sides = []; // by trace section, if two recordings are compared: before or after
+    this.alike = null; // by name, if so: the number that names of both recordings share
     this.tasks = []; // {note, count of resumes, track or null}
     this.tasksLeftOut = {count: 0, ran: 0}; // tasks without a track
     this.memories = [];
+    this.sources = new Sources(this);
     this.end = 0;
     this.known = new Map();
   }
@@ -143,12 +161,23 @@ class Model {
 
   /* Called after the last section. */
   finish() {
+    if (this.sides.length) this.alike = this.sharedNames();
     const kinds = Uint8Array.from(this.names, ({kind}) => (kind === 'operator' ? OPERATOR : kind === 'annotation' ? ANNOTATION : 0));
     if (!kinds.some((kind) => kind)) return this;
     this.kinds = kinds;
     for (const track of this.tracks)
       track.hasOperators = !track.isTask && track.nameOf.subarray(0, track.count).some((name) => kinds[name]);
     return this;
+  }
+
+  /* Returns for each name the first with the same function and file, since lines change between recordings. */
+  sharedNames() {
+    const first = new Map();
+    return Uint32Array.from(this.names, ({label, file, kind}, number) => {
+      const key = `${kind}\0${file}\0${label}`;
+      if (!first.has(key)) first.set(key, number);
+      return first.get(key);
+    });
   }
 
   /* Shows or hides the layer of operators. */

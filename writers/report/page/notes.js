@@ -37,16 +37,16 @@ function collections(model) {
 }
 
 function collectionTable(rows, select) {
-  const table = element('table', null, {id: 'collections'});
-  const head = element('tr');
-  for (const title of ['Generation', 'Collections', 'Time', 'Longest', 'Collected', 'Uncollectable', ''])
-    head.append(element('th', title));
+  const table = element('table', null, {id: 'collections', role: 'table'});
+  const head = element('tr', null, {role: 'row'});
+  for (const title of ['Generation', 'Collections', 'Time', 'Longest', 'Collected', 'Uncollectable', 'In the timeline'])
+    head.append(element('th', title, {role: 'columnheader'}));
   table.append(head);
   rows.forEach(([count, time, longest, collected, uncollectable, track, span], generation) => {
-    const line = element('tr');
+    const line = element('tr', null, {role: 'row'});
     for (const text of [generation, showCount(count), showTime(time), showTime(longest), showCount(collected), showCount(uncollectable)])
-      line.append(element('td', text));
-    const cell = element('td');
+      line.append(element('td', text, {role: 'cell'}));
+    const cell = element('td', null, {role: 'cell'});
     cell.append(element('button', 'Show the longest', {onclick: () => select({track, span})}));
     line.append(cell);
     table.append(line);
@@ -59,6 +59,7 @@ function about(json) {
   const rows = [['trace', json.name], ['process', `${json.process} ${json.pid}`], ['recorded by', `kpytrace ${json.version || '?'}`],
                 ['began', new Date(Number(BigInt(json.first_ns) / 1000000n)).toISOString()], ['duration', showTime(json.end)],
                 ['calls', showCount(json.stats.calls)], ['threads', showCount(json.tracks.length)]];
+  if (json.command) rows.splice(2, 0, ['command', json.command]);
   for (const [name, text] of rows) list.append(element('dt', name), element('dd', visible(text)));
   return list;
 }

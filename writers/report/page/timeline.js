@@ -1,7 +1,7 @@
 /* timeline.js: tracks below each other, over a time interval (the view) that can be moved and zoomed. The
- * timeline owns the view, the selection and a measured range. */
+ * timeline owns the view, the selection and a measured range; bands.js decides where each track is. */
 
-const RULER = 22, HEAD = 22, MARKS = 13, VALUES = 40, GROUP = 24, MIN_NS = 20, MAX_OPEN = 200;
+const MIN_NS = 20;
 
 class Timeline {
   constructor(model, search) {
@@ -14,58 +14,30 @@ class Timeline {
     this.listeners = [];
     this.selected = null; // {track, span} or {track, mark}
     this.links = []; // links of the selection
-    this.closed = new Set(); // headings of closed groups
+    this.layout = new Bands(model);
     this.range = null; // [from, to]
     this.frames = 0;
     this.view = {from: 0, to: 1, width: 1};
     this.fitAll();
-    this.closeLarge();
+    this.layOut();
     this.scroller.addEventListener('scroll', () => this.change());
   }
 
   /* --- layout --- */
 
-  headingOf({group: {process, name}}) {
-    this.processes ??= new Set(this.model.tracks.map((track) => track.group.process));
-    return this.processes.size > 1 ? `${process} · ${name}` : name;
-  }
-
-  /* Groups that would push all others out of view are closed at first. */
-  closeLarge() {
-    const counts = new Map();
-    for (const track of this.model.tracks) {
-      const heading = this.headingOf(track);
-      counts.set(heading, (counts.get(heading) ?? 0) + 1);
-    }
-    for (const [heading, count] of counts) if (count > MAX_OPEN) this.closed.add(heading);
-    this.layOut();
-  }
-
-  /* Computes the bands from the top: each is a track, or the heading of a group. */
+  /* Computes the bands from the top: each is a lane of tracks, or a heading. */
   layOut() {
-    let y = RULER, heading = null;
-    this.bands = [];
+    this.bands = this.layout.layOut();
     this.bandOfTrack = new Map();
-    for (const track of this.model.tracks) {
-      const text = this.headingOf(track);
-      if (text !== heading?.heading) {
-        heading = {y, height: GROUP, heading: text, count: 0};
-        this.bands.push(heading);
-        y += GROUP;
-      }
-      heading.count++;
-      if (this.closed.has(text)) continue;
-      let height = HEAD;
-      if (!track.folded)
-        height += track.values ? VALUES : track.rows * ROW + (track.marks.length ? MARKS : 0) + 4;
-      const band = {y, height, track};
-      this.bands.push(band);
-      this.bandOfTrack.set(track, band);
-      y += height;
-    }
-    this.height = y + 8;
+    for (const band of this.bands) if (band.lane) for (const track of band.lane.tracks) this.bandOfTrack.set(track, band);
+    this.height = this.layout.height;
     document.getElementById('rows-size').style.height = `${this.height}px`;
     this.change();
+  }
+
+  setOrder(order) {
+    this.layout.order = order;
+    this.layOut();
   }
 
   marksAt(band) {
@@ -73,30 +45,40 @@ class Timeline {
   }
 
   rowsAt(band) {
-    return band.y + HEAD + (band.track.marks.length ? MARKS : 0);
+    return band.y + HEAD + (band.lane.hasMarks ? MARKS : 0);
   }
 
-  /* Returns undefined if the track's group is closed. */
+  /* Returns undefined if the track is not shown. */
   bandOf(track) {
     return this.bandOfTrack.get(track);
   }
 
-  /* Opens or closes a group. */
-  toggle(heading) {
-    if (!this.closed.delete(heading)) this.closed.add(heading);
+  /* Opens or closes what is below a heading. */
+  toggle(band) {
+    this.layout.toggle(band);
     this.layOut();
   }
 
-  /* Returns where a place's row begins on the canvas, or undefined if its group is closed. */
+  /* Shows a track that is behind a heading, or in a folded lane. */
+  open(track) {
+    if (!this.bandOf(track)) {
+      this.layout.open(track);
+      this.layOut();
+    }
+    const {lane} = this.bandOf(track);
+    if (lane.folded) this.fold(lane);
+  }
+
+  /* Returns where a place's row begins on the canvas, or undefined if its track is not shown. */
   rowOf({track, span, mark}) {
     const band = this.bandOf(track);
     if (!band) return undefined;
-    if (track.folded) return band.y - this.scroller.scrollTop;
+    if (band.lane.folded) return band.y - this.scroller.scrollTop;
     return (mark ? this.marksAt(band) : this.rowsAt(band) + track.rowOf[span] * ROW) - this.scroller.scrollTop;
   }
 
-  fold(track) {
-    track.folded = !track.folded;
+  fold(lane) {
+    lane.folded = !lane.folded;
     this.layOut();
   }
 
@@ -165,8 +147,7 @@ class Timeline {
     if (fits) this.show(from - took * 0.1, to + took * 0.1);
     else if (to < this.view.from || from > this.view.to || took < size / 400 || took > size)
       this.show((from + to) / 2 - took * 5, (from + to) / 2 + took * 5);
-    if (track.folded) this.fold(track);
-    if (!this.bandOf(track)) this.toggle(this.headingOf(track));
+    this.open(track);
     const band = this.bandOf(track);
     const y = mark ? this.marksAt(band) : this.rowsAt(band) + track.rowOf[span] * ROW;
     const top = this.scroller.scrollTop, seen = this.scroller.clientHeight;
@@ -178,7 +159,7 @@ class Timeline {
   showRange(from, to, track) {
     this.show(from - (to - from) * 0.02, to + (to - from) * 0.02);
     this.measure(from, to);
-    if (track && !this.bandOf(track)) this.toggle(this.headingOf(track));
+    if (track) this.open(track);
     if (track) this.scroller.scrollTop = Math.max(this.bandOf(track).y - RULER - GROUP, 0);
   }
 
@@ -186,9 +167,9 @@ class Timeline {
   hit(x, y) {
     const below = y + this.scroller.scrollTop;
     const band = y < RULER ? null : this.bands.find((b) => below >= b.y && below < b.y + b.height);
-    if (!band || !band.track || band.track.folded || below < band.y + HEAD) return {band};
-    const {track} = band;
-    if (track.marks.length && below < this.rowsAt(band)) {
+    if (!band || !band.lane || band.lane.folded || below < band.y + HEAD) return {band};
+    const track = band.lane.at(this.time(x - 1));
+    if (band.lane.hasMarks && below < this.rowsAt(band)) {
       const mark = track.marks[firstWhere(0, track.marks.length, (i) => track.marks[i].at > this.time(x - 6))];
       return mark && mark.at < this.time(x + 6) ? {band, track, mark} : {band};
     }
@@ -247,13 +228,16 @@ class Timeline {
   drawTracks(context, height) {
     const colors = this.shades;
     for (const [band, y] of this.seen(height)) {
-      const {track} = band;
-      if (!track || track.folded) continue;
-      if (track.values) drawValues(context, track, y + HEAD, VALUES, this.view);
-      if (track.marks.length) this.drawMarks(track, y + HEAD);
+      const {lane} = band, {from, to, width} = this.view;
+      if (!lane || lane.folded) continue;
+      if (lane.values) drawValues(context, band.track, y + HEAD, VALUES, this.view);
       const rows = this.rowsAt(band) - this.scroller.scrollTop;
-      const first = Math.max(0, Math.floor((RULER - rows) / ROW)), last = Math.min(track.rows, Math.ceil((height - rows) / ROW));
-      for (let row = first; row < last; row++) drawRow(this.boxes, track, row, rows + row * ROW, this.view, colors, this.model.names);
+      const first = Math.max(0, Math.floor((RULER - rows) / ROW)), most = Math.ceil((height - rows) / ROW);
+      for (const track of lane.within(from, to, (to - from) / width)) {
+        if (track.marks.length) this.drawMarks(track, y + HEAD);
+        const last = Math.min(track.rows, most);
+        for (let row = first; row < last; row++) drawRow(this.boxes, track, row, rows + row * ROW, this.view, colors, this.model.names);
+      }
     }
   }
 
@@ -277,7 +261,7 @@ class Timeline {
       const from = Math.max(left - (mark ? 4 : 0), -4), to = Math.min(right + (mark ? 4 : 0), this.view.width + 4);
       context.strokeStyle = theme.select;
       context.lineWidth = 2;
-      if (!track.folded) context.strokeRect(from, y, Math.max(to - from, 3), (mark ? MARKS : ROW) - 1);
+      if (!this.bandOf(track).lane.folded) context.strokeRect(from, y, Math.max(to - from, 3), (mark ? MARKS : ROW) - 1);
       const middle = (place) => {
         const top = this.rowOf(place);
         return top === undefined ? undefined : top + (place.mark ? MARKS : ROW) / 2;
@@ -294,15 +278,16 @@ class Timeline {
     }
   }
 
-  headingText({heading, count}) {
-    if (!this.closed.has(heading)) return `▾ ${heading}`;
+  headingText({heading, count, more, text}) {
+    if (more) return this.layout.opened.has(more) ? `▾ ${text}` : `▸ ${text}`;
+    if (!this.layout.closed.has(heading)) return `▾ ${heading}`;
     return `▸ ${heading}   ${showCount(count)} tracks`;
   }
 
   drawHeads(context, height) {
     context.textBaseline = 'middle';
     for (const [band, y] of this.seen(height)) {
-      if (band.heading) {
+      if (!band.lane) {
         context.fillStyle = theme.back;
         context.fillRect(0, y, this.view.width, GROUP);
         context.fillStyle = theme.faint;
@@ -312,15 +297,15 @@ class Timeline {
       }
       // A track's heading stays visible while its rows are.
       const top = Math.min(Math.max(y, RULER), y + band.height - HEAD);
-      const {track} = band;
+      const {lane} = band;
       context.fillStyle = theme.head;
       context.fillRect(0, top, this.view.width, HEAD - 1);
       context.fillStyle = theme.text;
       context.font = '12px system-ui, "DejaVu Sans", sans-serif';
-      context.fillText(`${track.folded ? '▸' : '▾'} ${track.name}`, 8, top + HEAD / 2);
-      const wide = context.measureText(`▾ ${track.name}`).width;
+      context.fillText(`${lane.folded ? '▸' : '▾'} ${lane.name}`, 8, top + HEAD / 2);
+      const wide = context.measureText(`▾ ${lane.name}`).width;
       context.fillStyle = theme.faint;
-      context.fillText(trackSize(track), wide + 24, top + HEAD / 2);
+      context.fillText(laneSize(lane), wide + 24, top + HEAD / 2);
     }
   }
 
@@ -345,11 +330,14 @@ class Timeline {
   }
 }
 
-/* Returns the size of a track's content, for its heading. */
-function trackSize(track) {
+/* Returns the size of a lane's content, for its heading. */
+function laneSize({tracks, pool}) {
+  const [track] = tracks;
   if (track.values) return `${Number(track.low.toPrecision(4))} … ${Number(track.high.toPrecision(4))}`;
   if (track.isTask) return `${showCount(track.count)} resume${track.count === 1 ? '' : 's'}, ran ${showTime(track.ran)}`;
-  return `${showCount(track.rowItems.length)} ${track.tid && !track.isCalls ? 'calls' : 'spans'}`;
+  const spans = tracks.reduce((sum, one) => sum + one.rowItems.length, 0);
+  const threads = pool === null ? '' : `${showCount(tracks.length)} thread${tracks.length === 1 ? '' : 's'}, `;
+  return `${threads}${showCount(spans)} ${track.tid && !track.isCalls ? 'calls' : 'spans'}`;
 }
 
 /* Formats a time with enough digits to distinguish it from the next tick. */

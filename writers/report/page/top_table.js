@@ -10,6 +10,7 @@ class SortTable {
    * clicked row. */
   constructor(table, columns, chosen) {
     this.table = table;
+    table.role = 'table'; // narrow windows show rows as blocks, which would otherwise take the role away
     this.columns = columns;
     this.chosen = chosen;
     this.sign = -1;
@@ -50,29 +51,29 @@ class SortTable {
       const x = this.value(a, key), y = this.value(b, key);
       return x < y ? -sign : x > y ? sign : a.name - b.name;
     });
-    const head = element('tr');
+    const head = element('tr', null, {role: 'row'});
     for (const [column, title] of this.columns) {
-      const cell = element('th');
+      const cell = element('th', null, {role: 'columnheader'});
       const button = element('button', title + (column === key ? (sign < 0 ? ' ↓' : ' ↑') : ''), {onclick: () => this.sort(column)});
       button.dataset.column = column;
       if (column === key) cell.setAttribute('aria-sort', sign < 0 ? 'descending' : 'ascending');
       cell.append(button);
       head.append(cell);
     }
-    const body = element('tbody');
+    const body = element('tbody', null, {role: 'rowgroup'});
     for (const row of this.shown.slice(0, this.most)) body.append(this.row(row));
-    const top = element('thead');
+    const top = element('thead', null, {role: 'rowgroup'});
     top.append(head);
     this.table.replaceChildren(top, body);
   }
 
   row(row) {
-    const line = element('tr', null, {tabIndex: 0, onclick: () => this.chosen(row)});
+    const line = element('tr', null, {role: 'row', tabIndex: 0, onclick: () => this.chosen(row)});
     line.onkeydown = (event) => {
       if (event.key === 'Enter') this.chosen(row);
     };
     for (const [column, , show] of this.columns) {
-      const cell = element('td');
+      const cell = element('td', null, {role: 'cell'});
       if (show) cell.textContent = show(row[column]);
       else this.lastCell(cell, row);
       line.append(cell);
