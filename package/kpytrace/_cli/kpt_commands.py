@@ -30,10 +30,11 @@ def _convert_memory(source: str, path: str, options: dict[str, str]) -> int:
 
 def convert(words: list[str]) -> int:
     usage = """\
-usage: kpytrace convert [OPTION]... IN.kpt OUT
+usage: kpytrace convert [OPTION]... IN OUT
 
-Writes the trace of a .kpt file in the format of OUT's suffix: .json, .pftrace,
-.speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which completes a cut-off file.
+Writes the trace of a .kpt file, or of one in Chrome's JSON format (.json, .json.gz), in the format
+of OUT's suffix: .json, .pftrace, .speedscope.json, .collapsed, .html, also with .gz, or .kpt itself,
+which completes a cut-off file. OUT may be -, stdout, which gets JSON.
 A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace or .tables.json."""
     known = (Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"), RECOVER,
              QUIET, HELP)
@@ -43,9 +44,10 @@ A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace
     options, (source, target) = parsed
     from .._api.options import check_output
 
-    path = check_output(target)
     if memory.is_recording(source):
+        path = check_output(target, "recording")
         return _convert_memory(source, path, options)
+    path = check_output(target)
     file = KptFile(source, options)
     if "no-compress" in options:
         file.standalone.no_compress(file.handle)
@@ -59,9 +61,9 @@ A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace
 
 def info(words: list[str]) -> int:
     usage = """\
-usage: kpytrace info [OPTION]... FILE.kpt
+usage: kpytrace info [OPTION]... FILE
 
-Describes a .kpt file: the program, threads, calls, dropped events, and the cost of tracing."""
+Describes a .kpt file, or a trace in Chrome's JSON format: the program, threads, calls, dropped events, and the cost of tracing."""
     known = (Argument("count", "N", "how many threads to list (default: 50; 0: all)", "n"), RECOVER, QUIET, HELP)
     parsed = parse_command(words, known, usage, (1,))
     if parsed is None:
@@ -79,15 +81,16 @@ Describes a .kpt file: the program, threads, calls, dropped events, and the cost
     lines = [("file", f"{path}, {os.path.getsize(path):,} bytes, {file.state}")]
     lines += [(key, file.info[key]) for key in ("recording", "command", "python", "process", "name", "rank", "local_rank", "world_size",
                                                 "host", "parent") if key in file.info]
-    lines += [("recorded by", f"kpytrace {file.info.get('version', '?')}"),
-              ("calls", f"{calls:,} of {len(totals.functions):,} functions"),
+    if not file.is_imported:
+        lines.append(("recorded by", f"kpytrace {file.info.get('version', '?')}"))
+    lines += [("calls", f"{calls:,} of {len(totals.functions):,} functions"),
               ("events", f"{stats['events']:,}"), ("dropped", f"{stats['events_dropped']:,}"),
               ("repaired", f"{stats['events_repaired']:,}")]
     if stats["functions_disabled"]:
         lines.append(("switched off", f"{stats['functions_disabled']:,} functions"))
     if stats["threads_unreached"]:
         lines.append(("not reached", f"{stats['threads_unreached']:,} threads"))
-    per_call = cost.measure(file.standalone, file.plugin) if calls else None
+    per_call = cost.measure(file.standalone, file.plugin) if calls and not file.is_imported else None
     if per_call:
         lines.append(("tracing cost", cost.line(totals, per_call, file.info)))
     if "dump" in file.info:
@@ -150,7 +153,7 @@ def top(words: list[str]) -> int:
              Argument("coroutines", "", "the same, with the tasks of a coroutine added up"),
              RECOVER, QUIET, HELP)
     usage = """\
-usage: kpytrace top [OPTION]... FILE.kpt
+usage: kpytrace top [OPTION]... FILE
 
 Lists functions with their calls, the time in them alone (own) and with their callees (total;
 of a recursive function only the outermost call)."""

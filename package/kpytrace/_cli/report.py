@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 
-from . import memory
+from . import inputs, memory
 from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command
 from .kpt_file import KptFile
 
@@ -24,9 +24,10 @@ _USAGE = """\
 usage: kpytrace report [OPTION]... FILE...
 
 Writes a page that shows a trace in any browser, and loads nothing from elsewhere: a timeline, a
-flame graph, a table of functions, and the number of dropped events. Each FILE is a .kpt file, which
-becomes a process of the page, or a recording of memory (from `run --memory`: a .kpt file, or
-NAME.tables.json), shown as a flame graph of bytes."""
+flame graph, a table of functions, and the number of dropped events. Each FILE is a .kpt file, or a
+trace in Chrome's JSON format (.json, .json.gz: of kpytrace, torch.profiler, viztracer), which becomes a
+process of the page, or a recording of memory (from `run --memory`: a .kpt file, or NAME.tables.json),
+shown as a flame graph of bytes."""
 
 
 def _section(kind: str, data: bytes) -> bytes:
@@ -67,7 +68,7 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
 
     native.load()
     page = native.standalone.report_page()
-    memories = [path for path in files if path.endswith(".json") or memory.is_recording(path)]
+    memories = [path for path in files if inputs.is_memory_table(path) or memory.is_recording(path)]
     traces = [path for path in files if path not in memories]
     memories += [options["memory"]] if "memory" in options else []
     if len(memories) > 1:
@@ -80,21 +81,22 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
 
 
 def main(words: list[str]) -> int:
-    output = Argument("output", "FILE", "the page to write (default: report.html)", "o")
+    output = Argument("output", "FILE", "the page to write (default: report.html); - is stdout", "o")
     known = (output, *INPUTS, QUIET, HELP)
     parsed = parse_command(words, known, _USAGE, tuple(range(1, 1000)))
     if parsed is None:
         return 0
     options, files = parsed
     target = options.get("output", "report.html")
-    if not target.endswith(".html"):
+    if target != "-" and not target.endswith(".html"):
         raise Usage(f"a report is a .html file, not {target}; kpytrace convert writes other formats")
     from .._api.options import check_output
     from .._files.atomic_file import whole
 
     path = check_output(target, "report")
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix=".kpytrace-", dir=os.path.dirname(path)) as folder:
+    beside = os.path.dirname(path) if target != "-" else None
+    with tempfile.TemporaryDirectory(prefix=".kpytrace-", dir=beside) as folder:
         with whole(path) as name, open(name, "wb") as out:
             calls, size = make(files, options, folder, out)
     if "quiet" not in options:
