@@ -12,6 +12,7 @@
 #include "hosts/standalone/module/options.h"
 #include "hosts/standalone/module/py_columns.h"
 #include "hosts/standalone/module/py_gpu.h"
+#include "hosts/standalone/module/py_import.h"
 #include "hosts/standalone/module/py_memory.h"
 #include "hosts/standalone/module/py_merge.h"
 #include "hosts/standalone/module/py_operators.h"
@@ -327,7 +328,8 @@ static void free_module(void *module)
 static int add_methods(PyObject *module)
 {
     return PyModule_AddFunctions(module, kpti_memory_methods) < 0 ||
-                   PyModule_AddFunctions(module, kpti_merge_methods) < 0
+                   PyModule_AddFunctions(module, kpti_merge_methods) < 0 ||
+                   PyModule_AddFunctions(module, kpti_import_methods) < 0
                ? -1
                : 0;
 }

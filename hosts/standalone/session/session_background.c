@@ -48,7 +48,7 @@ static int dump_to(kpti_session *s, const char *path)
 }
 
 /* Writes a numbered file, whose information about the program has the line "dump=REASON", and prints where it is. REASON
- * is NULL for a signal, whose sender knows. */
+ * is NULL for a signal. */
 static void dump_because(kpti_session *s, const char *reason)
 {
     char path[PATH_MAX];
@@ -61,8 +61,9 @@ static void dump_because(kpti_session *s, const char *reason)
     is_written = s->tracer.ops && dump_to(s, path);
     s->info[end] = 0;
     pthread_mutex_unlock(&s->control);
-    if (is_written && reason)
-        (void)fprintf(stderr, "kpytrace: %s: the trace is in %s\n", reason, path);
+    if (is_written)
+        (void)fprintf(stderr, "kpytrace: %s: the trace is in %s\n", reason ? reason : "SIGUSR2",
+                      path);
 }
 
 static void service_dump(void *session)

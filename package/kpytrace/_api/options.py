@@ -266,9 +266,26 @@ def unknown(name: str) -> TypeError:
     return TypeError(f"unknown option {name!r}{hint}")
 
 
+SUFFIXES = (".kpt", ".json", ".pftrace", ".html", ".speedscope.json", ".collapsed")
+STDOUT = "/dev/stdout"
+
+
+def check_suffix(path: str, suffixes: Iterable[str], hint: str) -> None:
+    """Raises ValueError if PATH ends with a suffix that no format has. A name without a suffix selects Chrome JSON, and
+    a pipe or a device may have any name."""
+    name = os.path.basename(path)
+    plain = name[:-3] if name.endswith(".gz") else name
+    if plain.endswith(tuple(suffixes)) or "." not in plain.strip(".") or (
+            os.path.exists(path) and not os.path.isfile(path)):
+        return
+    raise ValueError(f"{name}: no format has the suffix {os.path.splitext(plain)[1]!r}: use {hint}")
+
+
 def check_output(output: Path, what: str = "trace") -> str:
     """Returns the absolute path, since programs change their working folder. Raises now, rather than at the end,
-    if nothing can be written there."""
+    if nothing can be written there. "-" is stdout."""
+    if output == "-":
+        return STDOUT
     path = os.path.abspath(os.fsdecode(output))
     if path.endswith(".kpt.gz"):
         raise ValueError(f"a .kpt file can't be compressed with gzip: leave out .gz in {os.fsdecode(output)!r}: its "
@@ -278,6 +295,8 @@ def check_output(output: Path, what: str = "trace") -> str:
         raise FileNotFoundError(2, f"the folder of the {what} does not exist", folder)
     if os.path.isdir(path):
         raise IsADirectoryError(21, f"the {what} can't be written to a folder: give the name of a file", path)
+    if what == "trace":
+        check_suffix(path, SUFFIXES, f"{', '.join(SUFFIXES)}, and each but .kpt also with .gz")
     return path
 
 

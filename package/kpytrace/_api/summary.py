@@ -3,6 +3,7 @@ start of a traced program loads both."""
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -55,6 +56,29 @@ def print_failure(output: Optional[str], error: Exception) -> None:
     """Reports that an output could not be written when the program ended. The program's exit status is
     unchanged."""
     print_message(f"kpytrace: {output} could not be written: {error}")
+
+
+def shown_path(path: str) -> str:
+    """Returns PATH as the user would type it now: relative to the working folder if it is in it."""
+    try:
+        name = os.path.relpath(path)
+    except (OSError, ValueError):  # the folder is gone
+        return path
+    return path if name.startswith(os.pardir) or path.startswith("/dev/") else name
+
+
+def next_line(path: str) -> str:
+    """Returns a line with the command that shows the file PATH, after a line break; "" if there is none."""
+    plain = path[:-3] if path.endswith(".gz") else path
+    if plain.endswith(".speedscope.json"):
+        return "\nkpytrace: see it in https://www.speedscope.app"
+    command = {".kpt": "view", ".json": "view", ".html": "view", ".pftrace": "view --perfetto"}.get(
+        os.path.splitext(plain)[1])
+    if plain.endswith(".tables.json"):
+        command = "memory"
+    is_plain = path.replace("/", "").replace(".", "").replace("-", "").replace("_", "").isalnum()  # shlex imports re
+    quoted = path if is_plain else "'" + path.replace("'", "'\"'\"'") + "'"
+    return f"\nkpytrace: see it with: kpytrace {command} {quoted}" if command else ""
 
 
 def trace_line(summary: Summary, output: str) -> str:

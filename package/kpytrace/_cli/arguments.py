@@ -39,6 +39,12 @@ def _find(known: Iterable[Argument], given: str) -> Argument:
     raise Usage(f"unknown option {given}{hint}")
 
 
+def is_joined(known: Iterable[Argument], word: str) -> bool:
+    """Whether WORD is a short option with its value: -oout.json."""
+    return len(word) > 2 and word[0] == "-" and word[1:3].isalnum() and any(
+        argument.value and argument.short == word[1] for argument in known)
+
+
 def parse(known: Sequence[Argument], words: Sequence[str], stops: Sequence[str] = (),
           leave_rest: bool = False) -> tuple[dict[str, str], list[str]]:
     """Returns the options by name, and the other words. With leave_rest, parsing ends at the first word that is
@@ -48,6 +54,9 @@ def parse(known: Sequence[Argument], words: Sequence[str], stops: Sequence[str] 
     i = 0
     while i < len(words):
         word = words[i]
+        if is_joined(known, word):
+            words = [*words[:i], word[:2], word[2:], *words[i + 1:]]
+            word = words[i]
         if word == "--":
             return options, rest + list(words[i + 1:])
         if word in stops or (leave_rest and (not word.startswith("-") or word == "-")):

@@ -14,18 +14,19 @@ usage: kpytrace COMMAND ...
 Traces every Python call of every thread of a program.
 
   kpytrace run script.py         runs a program and writes its trace
-  kpytrace report FILE.kpt       writes a page for the browser: timeline, flame graph, top table
-  kpytrace view FILE.kpt         shows that page in the browser
-  kpytrace convert in.kpt out    converts a .kpt file to another format
-  kpytrace info FILE.kpt         describes a file: program, threads, calls, drops
-  kpytrace top FILE.kpt          lists the functions that took the most time
+  kpytrace report FILE           writes a page for the browser: timeline, flame graph, top table
+  kpytrace view FILE             shows that page in the browser
+  kpytrace convert IN OUT        converts a file to another format
+  kpytrace info FILE             describes a file: program, threads, calls, drops
+  kpytrace top FILE              lists the functions that took the most time
   kpytrace merge FILES -o OUT    makes one trace of several processes, or ranks
-  kpytrace diff A.kpt B.kpt      lists the functions, or torch's operators, that became slower or faster
+  kpytrace diff A B              lists the functions, or torch's operators, that became slower or faster
   kpytrace table FILES -o OUT    writes time by rank, step and function or operator as Parquet
   kpytrace memory FILE           lists allocations by line (from `run --memory FILE`)
   kpytrace et COMMAND ...        reads execution traces, as torch's observer writes them
 
-kpytrace COMMAND --help describes a command; kpytrace --version prints the version."""
+A FILE is a .kpt file, or a trace in Chrome's JSON format (.json, .json.gz), also of torch.profiler or
+viztracer. kpytrace COMMAND --help describes a command; kpytrace --version prints the version."""
 
 
 def _main(words: list[str]) -> int:

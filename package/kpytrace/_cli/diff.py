@@ -28,8 +28,8 @@ _ARGUMENTS = (
 )
 _GPU = ("gpu_own_before", "gpu_own_after")
 _USAGE = """\
-usage: kpytrace diff [OPTION]... BEFORE.kpt AFTER.kpt
-       kpytrace diff [OPTION]... --before FILE.kpt... --after FILE.kpt...
+usage: kpytrace diff [OPTION]... BEFORE AFTER
+       kpytrace diff [OPTION]... --before FILE... --after FILE...
 
 Compares functions, or with --ops operators: calls, and the time in them alone (own). With several runs on both sides, the difference
 has a confidence interval of 95 % (Welch's), and ! marks significant differences (Holm's method, 1 % for the whole

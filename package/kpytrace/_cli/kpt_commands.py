@@ -54,10 +54,11 @@ def _convert_memory(source: str, path: str, options: dict[str, str]) -> int:
 
 def convert(words: list[str]) -> int:
     usage = """\
-usage: kpytrace convert [OPTION]... IN.kpt OUT
+usage: kpytrace convert [OPTION]... IN OUT
 
-Writes the trace of a .kpt file in the format of OUT's suffix: .json, .pftrace,
-.speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which completes a cut-off file.
+Writes the trace of a .kpt file, or of one in Chrome's JSON format (.json, .json.gz), in the format
+of OUT's suffix: .json, .pftrace, .speedscope.json, .collapsed, .html, also with .gz, or .kpt itself,
+which completes a cut-off file. OUT may be -, stdout, which gets JSON.
 A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace or .tables.json. Of a file with both,
 .kpt and .html have both."""
     known = (Argument("part", "PART", "calls or memory: what .json and .pftrace have of a file with both"),
@@ -69,10 +70,10 @@ A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace
     options, (source, target) = parsed
     from .._api.options import check_output
 
-    path = check_output(target)
     header = memory.header(source)
-    if _part(source, header, path, options) == "memory":
-        return _convert_memory(source, path, options)
+    if _part(source, header, target, options) == "memory":
+        return _convert_memory(source, check_output(target, "recording"), options)
+    path = check_output(target)
     if path.endswith(".html") and header and header.has_memory:
         return report.write([source], path, options)
     file = KptFile(source, options)
@@ -88,9 +89,9 @@ A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace
 
 def info(words: list[str]) -> int:
     usage = """\
-usage: kpytrace info [OPTION]... FILE.kpt
+usage: kpytrace info [OPTION]... FILE
 
-Describes a .kpt file: the program, threads, calls, dropped events, and the cost of tracing."""
+Describes a .kpt file, or a trace in Chrome's JSON format: the program, threads, calls, dropped events, and the cost of tracing."""
     known = (Argument("count", "N", "how many threads to list (default: 50; 0: all)", "n"), RECOVER, QUIET, HELP)
     parsed = parse_command(words, known, usage, (1,))
     if parsed is None:
@@ -111,15 +112,16 @@ Describes a .kpt file: the program, threads, calls, dropped events, and the cost
     header = memory.header(path)
     if header and header.has_memory:
         lines.append(("memory", f"{header.memory_events:,} allocations and frees in {header.memory_bytes:,} bytes"))
-    lines += [("recorded by", f"kpytrace {file.info.get('version', '?')}"),
-              ("calls", f"{calls:,} of {len(totals.functions):,} functions"),
+    if not file.is_imported:
+        lines.append(("recorded by", f"kpytrace {file.info.get('version', '?')}"))
+    lines += [("calls", f"{calls:,} of {len(totals.functions):,} functions"),
               ("events", f"{stats['events']:,}"), ("dropped", f"{stats['events_dropped']:,}"),
               ("repaired", f"{stats['events_repaired']:,}")]
     if stats["functions_disabled"]:
         lines.append(("switched off", f"{stats['functions_disabled']:,} functions"))
     if stats["threads_unreached"]:
         lines.append(("not reached", f"{stats['threads_unreached']:,} threads"))
-    per_call = cost.measure(file.standalone, file.plugin) if calls else None
+    per_call = cost.measure(file.standalone, file.plugin) if calls and not file.is_imported else None
     if per_call:
         lines.append(("tracing cost", cost.line(totals, per_call, file.info)))
     if "dump" in file.info:
@@ -182,7 +184,7 @@ def top(words: list[str]) -> int:
              Argument("coroutines", "", "the same, with the tasks of a coroutine added up"),
              RECOVER, QUIET, HELP)
     usage = """\
-usage: kpytrace top [OPTION]... FILE.kpt
+usage: kpytrace top [OPTION]... FILE
 
 Lists functions with their calls, the time in them alone (own) and with their callees (total;
 of a recursive function only the outermost call)."""

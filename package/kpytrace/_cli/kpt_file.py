@@ -1,12 +1,10 @@
-"""An open .kpt file, for the commands that read one."""
+"""An open recording, for the commands that read one."""
 
 from __future__ import annotations
 
-import os
 import sys
 
-from . import progress
-from .arguments import Usage
+from . import inputs, progress
 from .formatting import shown
 
 TYPE_CHECKING = False
@@ -35,25 +33,26 @@ def print_opened(path: str, state: str, skipped: tuple[int, int]) -> None:
 
 
 class KptFile:
-    """An open .kpt file. `state` is "whole" or a key of _STATES, and `info` is the description of the process."""
+    """An open .kpt file, or another trace that inputs.py makes one of. `state` is "whole" or a key of _STATES, and `info` is the description of the process."""
 
     def __init__(self, path: str, options: dict[str, str]) -> None:
         from .._api import native
 
-        if not path.endswith(".kpt") and os.path.isfile(path):
-            with open(path, "rb") as file:
-                if file.read(8) != b"kpytrace":
-                    raise Usage(f"{path} is not a .kpt file, and kpytrace reads no other format: record with "
-                                f"`kpytrace run -o FILE.kpt`, and convert that file")
         self.plugin = plugin = native.load()
         self.standalone: Any = native.standalone
         self.path, self.quiet = path, "quiet" in options
-        self.handle, self.state, info = self.standalone.open(plugin, path, "recover" in options)
+        with inputs.as_kpt(path, self.quiet) as name:  # once it is open, it can be removed
+            self.handle, self.state, info = self.standalone.open(plugin, name, "recover" in options)
         lines = info.decode("utf-8", "replace").split("\n")  # a value may have other separators of splitlines()
         self.info = dict(line.split("=", 1) for line in lines if "=" in line)
         self.stats: dict[str, int] = self.standalone.stats(self.handle)
         if not self.quiet:
             print_opened(path, self.state, self.standalone.skipped(self.handle))
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the recording was made of a trace in another format."""
+        return self.info.get("recording") == inputs.IMPORTED
 
     def bar(self, what: str) -> progress.Bar | None:
         """Returns a progress bar for reading all calls of the file, or None if it would not be visible."""

@@ -6,6 +6,7 @@ import sys
 import time
 
 from . import progress
+from .inputs import all_as_kpt
 from .formatting import shown
 from .arguments import Argument, Usage, parse_files
 from .kpt_file import print_opened
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._files.clock_align import Aligned
+    from .._files.kpt_header import File
 
 _ARGUMENTS = (
     Argument("output", "FILE", "the file to write: .json or .pftrace, also with .gz", "o"),
@@ -28,7 +30,7 @@ _ARGUMENTS = (
 _USAGE = """\
 usage: kpytrace merge [OPTION]... FILE.kpt... -o OUT
 
-Writes one trace of several .kpt files: a process for each, with its name, or its rank. The files are read one after
+Writes one trace of several .kpt files, or traces in Chrome's JSON format: a process for each, with its name, or its rank. The files are read one after
 the other, so that merging needs the memory for the largest file.
 
 """
@@ -50,14 +52,21 @@ def main(words: list[str]) -> int:
     if how not in ("wall", "marks"):
         raise Usage(f"--align must be wall or marks, not {how}")
     from .._api.options import check_output
-    from .._files.clock_align import align
     from .._files.kpt_header import File
-    from .._files.merge import by_rank, merge, summary_line
+    from .._files.merge import by_rank
 
     output = check_output(options["output"])
     if output.endswith(".kpt"):
         raise Usage("a .kpt file holds one process: merge into .json or .pftrace")
-    files = sorted((File(path) for path in paths), key=by_rank)
+    with all_as_kpt(paths, quiet) as names:
+        return _merge(sorted(map(File, names), key=by_rank), output, options)
+
+
+def _merge(files: list[File], output: str, options: dict[str, str]) -> int:
+    from .._files.clock_align import align
+    from .._files.merge import merge, summary_line
+
+    how, quiet = options.get("align", "wall"), "quiet" in options
     clocks = {}
     if how == "marks":
         rows = align(files, options.get("mark", "barrier"))

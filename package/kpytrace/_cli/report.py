@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 
-from . import memory
+from . import inputs, memory
 from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command
 from .kpt_file import KptFile
 
@@ -29,9 +29,10 @@ _USAGE = """\
 usage: kpytrace report [OPTION]... FILE...
 
 Writes a page that shows a trace in any browser, and loads nothing from elsewhere: a timeline, a
-flame graph, a table of functions, and the number of dropped events. Each FILE is a .kpt file, which
-becomes a process of the page, a folder of .kpt files, or a recording of memory (from `run --memory`: a
-.kpt file, or NAME.tables.json), shown as a flame graph of bytes."""
+flame graph, a table of functions, and the number of dropped events. Each FILE is a .kpt file, or a
+trace in Chrome's JSON format (.json, .json.gz: of kpytrace, torch.profiler, viztracer), which becomes a
+process of the page, a folder of .kpt files, or a recording of memory (from `run --memory`: a .kpt file,
+or NAME.tables.json), shown as a flame graph of bytes."""
 
 
 class _Parts:
@@ -123,7 +124,8 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
     page = native.standalone.report_page()
     files = _recordings(files)
     headers = {path: memory.header(path) for path in files}
-    memories = [path for path in files if path.endswith(".json") or ((header := headers[path]) and header.has_memory)]
+    memories = [path for path in files
+                if inputs.is_memory_table(path) or ((header := headers[path]) and header.has_memory)]
     traces = [path for path in files if path not in memories or ((header := headers[path]) and header.has_calls)]
     if "memory" in options:  # one that is named is shown instead of those in traces
         memories = [path for path in memories if path not in traces] + [options["memory"]]
@@ -144,14 +146,14 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
 
 
 def main(words: list[str]) -> int:
-    output = Argument("output", "FILE", "the page to write (default: report.html)", "o")
+    output = Argument("output", "FILE", "the page to write (default: report.html); - is stdout", "o")
     known = (output, *INPUTS, QUIET, HELP)
     parsed = parse_command(words, known, _USAGE, tuple(range(1, 1000)))
     if parsed is None:
         return 0
     options, files = parsed
     target = options.get("output", "report.html")
-    if not target.endswith(".html"):
+    if target != "-" and not target.endswith(".html"):
         raise Usage(f"a report is a .html file, not {target}; kpytrace convert writes other formats")
     return write(files, target, options)
 
@@ -163,7 +165,8 @@ def write(files: list[str], target: str, options: dict[str, str]) -> int:
 
     path = check_output(target, "report")
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix=".kpytrace-", dir=os.path.dirname(path)) as folder:
+    beside = os.path.dirname(path) if target != "-" else None
+    with tempfile.TemporaryDirectory(prefix=".kpytrace-", dir=beside) as folder:
         with whole(path) as name, open(name, "wb") as out:
             calls, size = make(files, options, folder, out)
     if "quiet" not in options:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .._api.options import OPTIONS, Option, from_environment
+from .._api.options import OPTIONS, STDOUT, Option, from_environment
 from .._processes import autostart, process_info
 from .arguments import Argument, Usage, columns, parse
 
@@ -21,7 +21,7 @@ _NEGATED = {"c_calls": "leave out functions written in C",
 _OWN = (
     Argument("output", "FILE", "the file of the trace; its suffix selects the format: .json, .pftrace, "
              ".kpt, .html, .speedscope.json, .collapsed, and each but .kpt also with .gz "
-             "(default: kpytrace.json)", "o"),
+             "(default: kpytrace.kpt); - is stdout", "o"),
     Argument("memory", "FILE", "record the memory that Python allocates, and write it to this file: .kpt, which is "
              "written meanwhile and converted later, .pickle for torch's memory viewer, .json, .pftrace, or "
              ".tables.json for `kpytrace memory`. Calls are then recorded only if --output is given; both may name one .kpt "
@@ -54,10 +54,12 @@ _ARGUMENTS = _OWN + tuple(_argument(option) for option in OPTIONS.values() if op
 
 _USAGE = """\
 usage: kpytrace run [OPTION]... SCRIPT [ARGUMENT]...
+       kpytrace run [OPTION]... COMMAND [ARGUMENT]...
        kpytrace run [OPTION]... -m MODULE [ARGUMENT]...
        kpytrace run [OPTION]... -c CODE [ARGUMENT]...
 
-Runs a program as python does, and writes a trace of all its calls, or of its allocations.
+Runs a program as python does, and writes a trace of all its calls, or of its allocations. COMMAND is a Python program
+on PATH, such as pytest.
 
 """
 
@@ -70,9 +72,27 @@ def _program(rest: list[str]) -> list[str]:
         if len(rest) == 1:
             raise Usage(f"{rest[0]} needs {'a module' if rest[0] == '-m' else 'code'}")
         return rest
-    if rest[0] != "-" and not os.path.exists(rest[0]):
-        raise Usage(f"{rest[0]}: the script does not exist")
-    return rest
+    if rest[0] == "-" or os.path.isfile(rest[0]) or os.path.exists(os.path.join(rest[0], "__main__.py")):
+        return rest
+    return [_console_script(rest[0]), *rest[1:]]
+
+
+def _console_script(name: str) -> str:
+    """Returns the path of a program such as pytest: beside this Python, or on PATH."""
+    import shutil
+
+    folders = os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)))
+    found = None if os.sep in name else shutil.which(name, path=folders)
+    if not found:
+        if os.path.isdir(name):
+            raise Usage(f"{name}: the folder has no __main__.py")
+        raise Usage(f"{name}: the script does not exist, and no program of this name is on PATH")
+    with open(found, "rb") as file:
+        head = file.read(200)
+    if head[:2] != b"#!" or b"python" not in head:
+        raise Usage(f"{found} is not a Python script: name the script or the module (-m MODULE) that it runs, or trace the "
+                    f"Python processes that it starts: KPYTRACE=FILE.kpt {name} ...")
+    return found
 
 
 def _interpreter() -> list[str]:
@@ -125,7 +145,8 @@ def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, 
 
 
 def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
-    output = options.pop("output", None) or from_environment("KPYTRACE_OUTPUT") or "kpytrace.json"
+    output = options.pop("output", None) or from_environment("KPYTRACE_OUTPUT") or "kpytrace.kpt"
+    output = STDOUT if output == "-" else output
     values = {name.replace("-", "_"): value for name, value in options.items()}
     values.update({name: "0" for name in (*_NEGATED, "gpu") if values.pop(f"no_{name}", None)})
     if values.pop("gpu_calls", None):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+from .._api.options import STDOUT, check_suffix
 from .arguments import Argument, Usage, parse_files
+from .inputs import all_as_kpt
 from .kpt_file import print_opened
 
 _ARGUMENTS = (
@@ -23,11 +25,21 @@ _ARGUMENTS = (
 _USAGE = """\
 usage: kpytrace table [OPTION]... FILE.kpt... -o OUT.parquet
 
-Adds up the calls of .kpt files by rank, step, thread and function or operator, for SQL: docs/ranks.md has the columns
+Adds up the calls of .kpt files, or of traces in Chrome's JSON format, by rank, step, thread and function or operator, for SQL: docs/ranks.md has the columns
 and queries.
 Files are read one after the other. Needs pyarrow.
 
 """
+
+
+def _output(path: str) -> str:
+    """Checks the name of the output: a .parquet file, a folder, or "-"."""
+    if path == "-":
+        return STDOUT
+    if path.endswith(os.sep) or os.path.isdir(path) or (os.path.exists(path) and not os.path.isfile(path)):
+        return path
+    check_suffix(path, (".parquet",), "NAME.parquet, or a folder, NAME/, for one file per input")
+    return path
 
 
 def main(words: list[str]) -> int:
@@ -43,14 +55,16 @@ def main(words: list[str]) -> int:
     from .._files.kpt_header import File
     from .._files.merge import by_rank
 
-    files = sorted((File(path) for path in paths), key=by_rank)
     quiet = "quiet" in options
+    output = _output(options["output"])
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # others of Arrow keep what was freed
     what = parquet.What.CALLS if "calls" in options else parquet.What.FUNCTIONS
     if "ops" in options:
         what = parquet.What.OPERATORS_AND_CALLERS if "callers" in options else parquet.What.OPERATORS
-    count = parquet.write(files, options["output"], options.get("step"), what, "recover" in options,
-                          None if quiet else print_opened)
+    with all_as_kpt(paths, quiet) as names:
+        files = sorted(map(File, names), key=by_rank)
+        count = parquet.write(files, output, options.get("step"), what, "recover" in options,
+                              None if quiet else print_opened)
     if not quiet:
         print(f"kpytrace: {count:,} rows of {len(files):,} files: {options['output']}", file=sys.stderr)
     return 0

@@ -19,7 +19,8 @@ _PERFETTO_PORT = 9001  # the only local port from which Perfetto's content secur
 _USAGE = """\
 usage: kpytrace view [OPTION]... FILE...
 
-Shows the page of `kpytrace report`, or an existing report (.html), in the browser, until Ctrl-C. The
+Shows the page of `kpytrace report`, or an existing report (.html), in the browser, until Ctrl-C. Each
+FILE is a .kpt file, or a trace in Chrome's JSON format (.json, .json.gz), also of another tool. The
 server listens only to this machine, at an address that can't be guessed."""
 
 

@@ -24,7 +24,7 @@ import sys
 from .._api import native, running_traces
 from .._api import trace as _trace
 from .._api.options import from_environment
-from .._api.summary import print_failure, print_message, trace_line  # now: at exit, files may be unreachable
+from .._api.summary import next_line, print_failure, print_message, shown_path, trace_line  # now: at exit, files may be unreachable
 from . import process_info
 
 TYPE_CHECKING = False
@@ -87,6 +87,7 @@ class _Calls:
         if family and self.announced:
             family.announce(path)
         self.recorded._is_quiet = quiet
+        self.next = "" if quiet else next_line(shown_path(output))  # now, since programs change their working folder
         running_traces.prepare()  # registers the exit function of traces first, so that it runs after ours
         if "memory" in options:
             from .._api import memory
@@ -115,8 +116,9 @@ class _Calls:
         if bar:
             bar.close()
         if self.merges and self.family and summary.path != self.output:
-            return self.family.merge(self.output)
-        return trace_line(summary, self.output) + (self.family.later(self.output) if self.merges and self.family else "")
+            return self.family.merge(self.output) + self.next
+        more = self.family.later(self.output) if self.merges and self.family else ""
+        return trace_line(summary, self.output) + ("" if summary.noop else more or self.next)
 
 
 class _Allocations:
@@ -131,6 +133,7 @@ class _Allocations:
             raise ValueError(f"unknown option {next(iter(options.keys() - known))!r}; the options are sample_bytes, "
                              f"max_entries and max_frames")
         self.quiet, self.output, self.family = quiet, output, family if merges else None
+        self.next = "" if quiet else next_line(shown_path(output))
         self.recorded = memory.Memory(output, **known)  # type: ignore[arg-type]
         memory.prepare()  # as in _Calls
 
@@ -146,7 +149,7 @@ class _Allocations:
         message = f"kpytrace: memory recording: {self.output}"
         if self.family and self.family.files():
             message += f"; {len(self.family.files()):,} children have files of their own: {self.family.folder}"
-        return message
+        return message + self.next
 
 
 class _Run:
@@ -329,4 +332,4 @@ def start() -> None:
     if MEMORY_VARIABLE in os.environ:
         _start(MEMORY_VARIABLE, f"kpytrace.{os.getpid()}.pickle")
     if VARIABLE in os.environ:
-        _start(VARIABLE, from_environment("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.json")
+        _start(VARIABLE, from_environment("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.kpt")

@@ -126,7 +126,8 @@ class Flight(Case):
             self.assertEqual(self.leaves(dump), 123)
         self.assertIsNone(child.poll())
         child.kill()
-        child.communicate()
+        said = child.communicate()[1]
+        self.assertIn(f"kpytrace: SIGUSR2: the trace is in {self.folder / 'trace.1.json'}\n", said)
 
     def test_a_signal_in_the_midst_of_work(self):
         child = self.start_program("""

@@ -217,7 +217,7 @@ class Ranks(Case):
         code = "from kpytrace import _startup; _startup.start(); import os; print(os.getpid())"
         reply = run_python("-c", code, cwd=self.folder, env={"KPYTRACE": "1", "RANK": "2"})
         self.assertEqual([path.name for path in self.folder.iterdir()],
-                         [f"kpytrace.rank2.{reply.stdout.strip()}.json"], reply.stderr)
+                         [f"kpytrace.rank2.{reply.stdout.strip()}.kpt"], reply.stderr)
 
     def test_the_process_in_a_name(self):
         reply = run_python("-m", "kpytrace", "run", "-q", "-o", "x.%p.json", "-c", "import os; print(os.getpid())",

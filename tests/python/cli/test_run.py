@@ -140,9 +140,34 @@ class Run(Case):
     def test_a_line_names_the_output(self):
         self.script.write_text("len('')")
         reply = run_python("-m", "kpytrace", "run", "-o", str(self.output), str(self.script))
-        self.assertRegex(reply.stderr, r"^kpytrace: [\d,]+ calls of 1 thread in .* s: .*trace\.json$")
+        self.assertRegex(reply.stderr, r"^kpytrace: [\d,]+ calls of 1 thread in .* s: .*trace\.json\n")
         reply = run_python("-m", "kpytrace", "run", str(self.script), cwd=self.folder)
-        self.assertTrue((self.folder / "kpytrace.json").exists(), reply.stderr)
+        self.assertTrue((self.folder / "kpytrace.kpt").exists(), reply.stderr)
+
+    def test_the_last_line_is_the_next_command(self):
+        for output, command in (("a.kpt", "view a.kpt"), ("a b.json.gz", "view 'a b.json.gz'"), ("a.html", "view a.html"),
+                                ("a.pftrace", "view --perfetto a.pftrace"), ("../x.kpt", "view /.*/x.kpt"),
+                                ("a.speedscope.json", None), ("a.collapsed", "")):
+            with self.subTest(output):
+                reply = run_python("-m", "kpytrace", "run", "-o", output, "-c", "import os; os.chdir('/')", cwd=self.folder)
+                last = reply.stderr.splitlines()[-1]
+                expected = (f"kpytrace: see it with: kpytrace {command}" if command else
+                            "kpytrace: .* calls of .*" if command == "" else "kpytrace: see it in https://www.speedscope.app")
+                self.assertRegex(last, f"^{expected}$")
+        (self.folder.parent / "x.kpt").unlink()
+
+    def test_a_console_script_on_the_path(self):
+        tool = self.folder / "bin" / "a-tool"
+        tool.parent.mkdir()
+        tool.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:], __name__)\n")
+        tool.chmod(0o755)
+        (self.folder / "a-tool").mkdir()  # a folder of the project with the same name
+        path = os.pathsep.join((str(tool.parent), os.environ.get("PATH", "")))
+        reply = run_python("-m", "kpytrace", "run", "-q", "-o", "x.kpt", "a-tool", "-x", env={"PATH": path}, cwd=self.folder)
+        self.assertEqual((reply.returncode, reply.stdout), (0, "['-x'] __main__\n"), reply.stderr)
+        reply = run_python("-m", "kpytrace", "run", "ls", "/", cwd=self.folder)
+        self.assertEqual((reply.returncode, reply.stdout), (2, ""))
+        self.assertIn("is not a Python script", reply.stderr)
 
     def test_an_interrupt_from_outside(self):
         self.script.write_text("import time\nprint('ready', flush=True)\nwhile True:\n    time.sleep(60)")
@@ -186,13 +211,13 @@ class Run(Case):
         self.assertIn("calls of 1 thread", reply.stderr)
         reply = run_python("-m", "kpytrace", "run", "-c", "pass", env={"KPYTRACE_MEMORY": "off"}, cwd=self.folder)
         self.assertIn("calls of 1 thread", reply.stderr)
-        self.assertEqual({path.name for path in self.folder.iterdir()}, {self.output.name, "kpytrace.json"})
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {self.output.name, "kpytrace.kpt"})
 
     def test_the_message_names_the_recording_that_failed(self):
         """If memory can't be recorded, the calls still are. Before the fix, the message denied both."""
         reply = run_python("-c", "from kpytrace import _startup; _startup.start()", cwd=self.folder,
                            env={"KPYTRACE": "calls.json", "KPYTRACE_MEMORY": "1 depth=3"})
-        refused, recorded = reply.stderr.splitlines()
+        refused, recorded, _ = reply.stderr.splitlines()
         self.assertRegex(refused, "^kpytrace: KPYTRACE_MEMORY is set, but the program's memory is not recorded: .*'depth'")
         self.assertIn("calls of 1 thread", recorded)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["calls.json"])
@@ -287,7 +312,7 @@ class Variable(Case):
             self.assertEqual(reply.returncode, 0)
             self.assertRegex(reply.stderr, "^kpytrace: .* calls of 1 thread")
         self.assertTrue(self.path.exists())
-        self.assertEqual(len(list(self.folder.glob("kpytrace.*.json"))), 2)
+        self.assertEqual(len(list(self.folder.glob("kpytrace.*.kpt"))), 2)
 
     def test_no(self):
         for value in ("0", "off", "no", " "):

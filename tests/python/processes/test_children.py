@@ -23,7 +23,8 @@ class Children(ChildrenCase):
         self.assertEqual(found["single"]["work"], 1)
         self.assertEqual(sum(calls["work"] for name, calls in found.items() if name.startswith(prefix)), 50, found)
         # One of the workers may have been told to end before it had begun.
-        self.assertRegex(reply.stderr, r"^kpytrace: [\d,]+ calls of [34] processes: .*out\.json\n$")
+        self.assertRegex(reply.stderr, r"^kpytrace: [\d,]+ calls of [34] processes: .*out\.json\n"
+                                        r"kpytrace: see it with: kpytrace view out\.json\n$")
         self.assertGreaterEqual(len(list(self.files.glob("*.kpt"))), len(found))
 
     def test_a_pool_that_forks(self):

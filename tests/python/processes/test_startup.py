@@ -60,14 +60,15 @@ class VirtualEnvironment(Case):
 
     def test_alone(self):
         said = self.program(KPYTRACE="t.json")
-        self.assertRegex(said, r"\Akpytrace: [0-9,]+ calls of 1 thread in [0-9.]+ s: .*t\.json\n\Z")
+        self.assertRegex(said, r"\Akpytrace: [0-9,]+ calls of 1 thread in [0-9.]+ s: .*t\.json\n"
+                               r"kpytrace: see it with: kpytrace view .*t\.json\n\Z")
 
     def test_with_children(self):
         for output, ring in (("t.json", ""), ("r.json", " ring=10s"), ("k.kpt", "")):
             with self.subTest(output=output):
                 said = self.program(KPYTRACE=f"{output} children=1{ring}")
                 for line in said.splitlines():
-                    self.assertRegex(line, r"calls of|4 processes|children have files of their own")
+                    self.assertRegex(line, r"calls of|4 processes|children have files of their own|see it with: kpytrace view")
                 folder = self.folder / f"{output.partition('.')[0]}.children"
                 members = sorted(path.name for path in folder.iterdir())
                 self.assertEqual([name for name in members if not name.endswith(".kpt")], [])
@@ -89,7 +90,7 @@ class VirtualEnvironment(Case):
             interpreters.destroy(one)
             """), KPYTRACE="t.json children=1")
         self.assertEqual((done.returncode, done.stdout), (0, "False\n"), done.stderr)
-        self.assertRegex(done.stderr, r"\Akpytrace: [0-9,]+ calls of 1 process: .*\n\Z")
+        self.assertRegex(done.stderr, r"\Akpytrace: [0-9,]+ calls of 1 process: .*\nkpytrace: see it with: .*\n\Z")
 
     def test_an_error_is_reported_once(self):
         (self.folder / "torch.py").write_text("")
