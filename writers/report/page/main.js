@@ -3,7 +3,7 @@
 
 const byId = (id) => document.getElementById(id);
 const MAX_CHOICES = 1000; // of tracks; a longer list is not usable
-const TABS = {timeline: 'timeline', flame: 'flame', top: 'top', operators: 'operators', steps: 'steps', memory: 'memory', notes: 'notes-tab'};
+const TABS = {summary: 'summary-tab', timeline: 'timeline', flame: 'flame', top: 'top', operators: 'operators', steps: 'steps', memory: 'memory', notes: 'notes-tab'};
 
 class Page {
   constructor(model) {
@@ -16,6 +16,8 @@ class Page {
     if (model.steps.length) available.push('steps');
     if (model.memories.length) available.push('memory');
     if (this.hasTrace) available.push('notes');
+    this.hasSummary = model.sections.some((json) => json.findings);
+    if (this.hasSummary) available.unshift('summary');
     for (const button of byId('tabs').children) {
       button.hidden = !available.includes(button.dataset.tab);
       button.onclick = () => this.show(button.dataset.tab);
@@ -26,7 +28,7 @@ class Page {
     this.beginControls();
     byId('title').textContent = document.title = visible((model.sections[0]?.name || 'memory').split('/').pop());
     byId('message').hidden = true;
-    this.show(available[0]);
+    this.show(available[Number(this.hasSummary)]);
   }
 
   /* --- a trace --- */
@@ -49,6 +51,7 @@ class Page {
     byId('more').onclick = () => { this.top.showMore(); this.tellTop(); };
     if (model.kinds) this.beginOperators();
     if (model.steps.length) this.beginSteps();
+    if (this.hasSummary) this.beginSummary();
     const warnings = showNotes(model, (found) => this.showSpan(found));
     if (warnings) byId('tabs').querySelector('[data-tab=notes]').append(element('span', '!', {className: 'badge', title: 'calls or events are missing'}));
   }
@@ -116,6 +119,18 @@ class Page {
     byId('search').value = this.model.names[name].text;
     this.find();
     this.showSpan({track, span});
+  }
+
+  beginSummary() {
+    const count = showSummary(this.model, (place) => this.showPlace(place));
+    const text = `${showCount(count)} finding${count === 1 ? '' : 's'}`;
+    if (count) byId('tabs').querySelector('[data-tab=summary]').append(element('span', count, {className: 'count', title: text}));
+  }
+
+  /* Shows a stretch of the summary: the call that it is, or its time if there is none. */
+  showPlace({track, span, start, end}) {
+    if (track) this.showSpan({track, span});
+    else this.showStep({start, end, track});
   }
 
   tellFrame(flame, node) {
@@ -279,7 +294,8 @@ class Page {
       g: () => this.follow('g'), n: () => this.follow('n'), p: () => this.follow('p'),
       o: () => this.operators && this.setOperators(this.model.hidesOperators),
     };
-    this.available.forEach((tab, i) => { commands[i + 1] = () => this.show(tab); });
+    const first = this.hasSummary ? 0 : 1; // the other tabs keep their numbers
+    this.available.forEach((tab, i) => { commands[i + first] = () => this.show(tab); });
     const keys = new Keys(this.timeline, () => this.tab === 'timeline', commands);
     if (this.timeline) {
       new Pointer(this.timeline, keys, (hit) => this.select(hit), (range) =>
