@@ -302,7 +302,7 @@ class WithoutOperators(Page):
     program, options = SPANS, ()
 
     def test_spans_named_step_are_steps(self):
-        self.assertEqual(self.ask("kpytrace.available"), ["timeline", "flame", "top", "steps", "notes"])
+        self.assertEqual(self.ask("kpytrace.available"), ["summary", "timeline", "flame", "top", "steps", "notes"])
         self.browser.press("[data-tab=steps]")
         self.assertEqual(self.ask("kpytrace.steps.rows.map((row) => [row.number, row.step.name])"),
                          [[0, "step"], [1, "step"], [2, "step"]])

@@ -254,4 +254,4 @@ static const kpti_format_ops ops = {sizeof(chrome), begin,         take_name, ta
                                     take_call,      take_point,    end,       release,
                                     end_process,    begin_process, NULL,      NULL};
 
-const kpti_format kpti_format_chrome = {"Chrome JSON", ".json", KPT_ORDER_THREAD, &ops, 1, 1};
+const kpti_format kpti_format_chrome = {"Chrome JSON", ".json", KPT_ORDER_THREAD, &ops, 1, 1, 0};

@@ -394,4 +394,4 @@ static const kpti_format_ops ops = {
     release,           NULL,  NULL,      NULL,        NULL};
 
 const kpti_format kpti_format_collapsed = {
-    "collapsed stacks", ".collapsed", KPT_ORDER_TIME, &ops, 0, 0};
+    "collapsed stacks", ".collapsed", KPT_ORDER_TIME, &ops, 0, 0, 0};

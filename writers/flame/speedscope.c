@@ -334,4 +334,4 @@ static const kpti_format_ops ops = {sizeof(speedscope),
                                     NULL};
 
 const kpti_format kpti_format_speedscope = {
-    "speedscope", ".speedscope.json", KPT_ORDER_TIME, &ops, 0, 0};
+    "speedscope", ".speedscope.json", KPT_ORDER_TIME, &ops, 0, 0, 0};

@@ -19,7 +19,8 @@ typedef struct kpti_format {
     uint32_t order;     /* KPT_ORDER_* */
     const struct kpti_format_ops *ops;
     int links_operators; /* its writer uses the walk of operators; making it takes a delivery of its own */
-    int has_inputs; /* its writer writes the inputs of operators */
+    int has_inputs;   /* its writer writes the inputs of operators */
+    int has_findings; /* its writer writes what was found; finding it takes a delivery of its own */
 } kpti_format;
 
 typedef struct kpti_writer kpti_writer;
@@ -41,6 +42,8 @@ typedef struct kpti_writer_options {
     const kpti_notes *notes;
     const kpti_gpu_log *gpu;       /* GPU activities of the same time */
     kpti_operator_walk *operators; /* after a walk of the same recording; NULL: none was made */
+    kpt_str
+        findings; /* of the same recording, as JSON (kpti_findings_write); empty: none were made */
     void (*progress)(void *ctx, uint64_t calls_done); /* called once per batch */
     void *progress_ctx;
 } kpti_writer_options;

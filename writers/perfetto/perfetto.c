@@ -316,4 +316,4 @@ static const kpti_format_ops ops = {sizeof(kpti_perfetto),
                                     NULL,
                                     NULL};
 
-const kpti_format kpti_format_perfetto = {"Perfetto", ".pftrace", KPT_ORDER_TIME, &ops, 1, 0};
+const kpti_format kpti_format_perfetto = {"Perfetto", ".pftrace", KPT_ORDER_TIME, &ops, 1, 0, 0};

@@ -322,4 +322,4 @@ static const kpti_format_ops ops = {
     take_point,          end,        release,   NULL,        NULL,
     take_names,          take_marker};
 
-const kpti_format kpti_format_report = {"report", ".html", KPT_ORDER_TIME, &ops, 1, 0};
+const kpti_format kpti_format_report = {"report", ".html", KPT_ORDER_TIME, &ops, 1, 0, 1};

@@ -55,6 +55,7 @@ typedef struct kpti_report {
     char *text; /* buffer of the JSON's writers */
     char *head; /* JSON that is known at the beginning */
     size_t head_bytes;
+    kpt_str findings; /* as JSON; empty: none were made. Used until the section is written */
 } kpti_report;
 
 #endif

@@ -23,6 +23,7 @@ kpt_status kpti_report_begin_text(kpti_report *w, const kpti_writer_options *opt
     at = kpti_chrome_escape(PUT(at, "\",\"process\":\""), process);
     at = kpti_put_u64(PUT(at, "\",\"pid\":"), w->base.pid);
     w->head_bytes = (size_t)(at - w->head);
+    w->findings = options->findings;
     return KPT_OK;
 }
 
@@ -182,6 +183,8 @@ void kpti_report_put_text(kpti_report *w, const kpt_stats *stats)
     at = kpti_report_put_time(w, PUT(at, "\",\"end\":"), is_empty ? 0 : w->base.last_ns);
     at = kpti_put_u64(PUT(at, ",\"stats\":{\"calls\":"), w->base.calls);
     kpti_report_put(w, PUT(kpti_put_stats(at, stats), "}"));
+    if (w->findings.size) kpti_report_put_literal(w, ",\"findings\":");
+    kpti_packed_put(&w->packed, w->findings.data, (size_t)w->findings.size);
     put_names(w);
     put_tracks(w);
     put_notes(w);

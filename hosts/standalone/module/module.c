@@ -11,6 +11,7 @@
 #include "hosts/standalone/background/sigterm_flush.h"
 #include "hosts/standalone/module/options.h"
 #include "hosts/standalone/module/py_columns.h"
+#include "hosts/standalone/module/py_findings.h"
 #include "hosts/standalone/module/py_gpu.h"
 #include "hosts/standalone/module/py_import.h"
 #include "hosts/standalone/module/py_memory.h"
@@ -285,6 +286,7 @@ static PyMethodDef methods[] = {
     {"gpu_log", kpti_gpu_log_call, METH_O, kpti_gpu_log_doc},
     {"gpu_report", kpti_gpu_report_call, METH_O, kpti_gpu_report_doc},
     {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},
+    {"explain", kpti_explain_call, METH_VARARGS, kpti_explain_doc},
     {"thread_sums", kpti_thread_sums_call, METH_VARARGS, kpti_thread_sums_doc},
     {"operators", kpti_operators_call, METH_VARARGS, kpti_operators_doc},
     {"steps", kpti_steps_call, METH_O, kpti_steps_doc},

@@ -5,6 +5,7 @@
 #include "core/base/batch_records.h"
 #include "hosts/standalone/session/recording_source.h"
 #include "hosts/standalone/session/session_entry.h"
+#include "writers/findings/findings.h"
 #include "writers/formats.h"
 #include "writers/writer.h"
 
@@ -182,6 +183,54 @@ kpt_status kpti_session_with_gpu(kpti_session *s, kpti_session_gpu_fn use, void 
     return kpti_session_leave(s, status);
 }
 
+/* --- findings ---------------------------------------------------------------------------------- */
+
+/* Writes what stands out in the recording to OUT, as JSON. */
+static kpt_status find(const kpti_source *from, kpti_operator_walk *walk,
+                       const kpti_session_watch *watch, kpti_text_builder *out,
+                       kpti_session_error *error)
+{
+    kpti_findings *findings;
+    profiling p = {kpti_findings_batch, NULL, watch, 0};
+    kpti_findings_rest rest = {NULL, from->gpu, &walk->launches};
+    kpt_stats stats;
+    kpt_status status = kpti_findings_open(&out->heap, from->notes, &findings);
+    if (status == KPT_OK) {
+        p.profile = findings;
+        error->text[0] = 0;
+        status =
+            kpti_source_deliver(from, KPT_ORDER_THREAD, KPTI_CALLS_ONLY, profile_batch, &p, error);
+    } else {
+        return kpti_session_fail(error, status, "no memory to find what stands out");
+    }
+    KPT_INIT(&stats);
+    if (from->tracer.ops->get_stats(from->tracer.self, &stats) == KPT_OK) rest.stats = &stats;
+    if (status == KPT_OK) {
+        status = kpti_findings_write(findings, &rest, out);
+        if (status != KPT_OK)
+            (void)kpti_session_fail(error, status, "no memory to find what stands out");
+    }
+    kpti_findings_free(findings);
+    return status;
+}
+
+kpt_status kpti_session_explain(kpti_session *s, const kpti_session_watch *watch,
+                                kpti_text_builder *out, kpti_session_error *error)
+{
+    kpti_operator_walk walk;
+    kpti_source from;
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    status = kpti_source_begin(s, watch, &from, error);
+    if (status == KPT_OK) {
+        status = kpti_source_walk(&from, &walk, error);
+        if (status == KPT_OK) status = find(&from, &walk, watch, out, error);
+        kpti_operator_walk_free(&walk);
+        kpti_source_end(&from);
+    }
+    return kpti_session_leave(s, status);
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Copies the allocations of a file. Returns 0 or an errno. */
@@ -229,10 +278,10 @@ static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char
     return kpti_source_deliver(from, KPT_ORDER_THREAD, KPTI_CALLS_ONLY, count_batch, count, error);
 }
 
-static kpt_status write_walked(kpti_session *s, const kpti_source *from, kpti_operator_walk *walk,
-                               kpti_format_choice choice, const char *path,
-                               const kpti_session_watch *watch, kpti_session_count *count,
-                               kpti_session_error *error)
+static kpt_status write_found(kpti_session *s, const kpti_source *from, kpti_operator_walk *walk,
+                              kpt_str findings, kpti_format_choice choice, const char *path,
+                              const kpti_session_watch *watch, kpti_session_count *count,
+                              kpti_session_error *error)
 {
     const kpt_str info = kpt_str_of(s->info);
     kpti_writer_options options;
@@ -253,6 +302,7 @@ static kpt_status write_walked(kpti_session *s, const kpti_source *from, kpti_op
     options.progress = watch->progress;
     options.progress_ctx = watch->progress_ctx;
     options.operators = walk;
+    options.findings = findings;
     status = kpti_writer_open(choice.format, path, &options, &writer, &result);
     if (status == KPT_OK) {
         error->text[0] = 0;
@@ -270,6 +320,22 @@ static kpt_status write_walked(kpti_session *s, const kpti_source *from, kpti_op
     if (status == KPT_OK) return status;
     (void)kpti_session_fail(error, status, "%s", result.text);
     error->os_error = result.os_error;
+    return status;
+}
+
+static kpt_status write_walked(kpti_session *s, const kpti_source *from, kpti_operator_walk *walk,
+                               kpti_format_choice choice, const char *path,
+                               const kpti_session_watch *watch, kpti_session_count *count,
+                               kpti_session_error *error)
+{
+    static const kpti_heap heap = {NULL, NULL, NULL};
+    kpti_text_builder findings = {.heap = heap};
+    kpt_status status = KPT_OK;
+    if (choice.format->has_findings) status = find(from, walk, watch, &findings, error);
+    if (status == KPT_OK)
+        status = write_found(s, from, walk, (kpt_str){findings.text, findings.size}, choice, path,
+                             watch, count, error);
+    kpti_text_builder_free(&findings);
     return status;
 }
 

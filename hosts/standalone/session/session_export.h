@@ -4,6 +4,7 @@
 
 #include "hosts/standalone/session/session_types.h"
 #include "writers/annotations/task_profile.h"
+#include "writers/encode/text_builder.h"
 #include "writers/gpu/gpu_launches.h"
 #include "writers/operators/operator_table.h"
 #include "writers/operators/step_finder.h"
@@ -46,6 +47,10 @@ kpt_status kpti_session_operators(kpti_session *session, const kpti_session_watc
 /* Finds the steps. Initialises FINDER; the caller frees it, also after a failure. */
 kpt_status kpti_session_steps(kpti_session *session, const kpti_session_watch *watch,
                               kpti_step_finder *finder, kpti_session_error *error);
+
+/* Writes what stands out (writers/findings) to OUT, as JSON. The caller frees OUT, also after a failure. */
+kpt_status kpti_session_explain(kpti_session *session, const kpti_session_watch *watch,
+                                kpti_text_builder *out, kpti_session_error *error);
 
 /* Calls USE with all GPU activity so far. Returns the status of USE. */
 typedef kpt_status (*kpti_session_gpu_fn)(void *ctx, const kpti_gpu_log *log,

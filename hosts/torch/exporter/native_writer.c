@@ -196,4 +196,4 @@ static const kpti_format_ops ops = {sizeof(native), begin, take_name, take_threa
                                     take_call,      NULL,  end,       release,
                                     NULL,           NULL,  NULL,      NULL};
 
-const kpti_format kpti_format_native = {"torch's trace", ".json", KPT_ORDER_START, &ops, 1, 1};
+const kpti_format kpti_format_native = {"torch's trace", ".json", KPT_ORDER_START, &ops, 1, 1, 0};

@@ -6,7 +6,7 @@ import sys
 
 from .arguments import Usage
 
-_COMMANDS = ("run", "report", "view", "convert", "info", "top", "merge", "diff", "table", "memory", "et")
+_COMMANDS = ("run", "report", "view", "convert", "info", "top", "explain", "merge", "diff", "table", "memory", "et")
 
 HELP = """\
 usage: kpytrace COMMAND ...
@@ -19,6 +19,7 @@ Traces every Python call of every thread of a program.
   kpytrace convert IN OUT        converts a file to another format
   kpytrace info FILE             describes a file: program, threads, calls, drops
   kpytrace top FILE              lists the functions that took the most time
+  kpytrace explain FILE          says what stands out: waits, pauses, gaps, what became slower
   kpytrace merge FILES -o OUT    makes one trace of several processes, or ranks
   kpytrace diff A B              lists the functions, or torch's operators, that became slower or faster
   kpytrace table FILES -o OUT    writes time by rank, step and function or operator as Parquet
@@ -45,7 +46,7 @@ def _main(words: list[str]) -> int:
         hint = (f"did you mean `kpytrace {near[0]}`?" if near else
                 f"to trace a program, write `kpytrace run {words[0]}`")
         raise Usage(f"unknown command {words[0]!r}: {hint}")
-    if words[0] in ("run", "report", "view", "memory", "et", "merge", "diff", "table"):  # a module each
+    if words[0] in ("run", "report", "view", "explain", "memory", "et", "merge", "diff", "table"):  # a module each
         import importlib
 
         status: int = importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])

@@ -120,6 +120,7 @@ class TraceSection {
     for (const [name, values] of this.counters) model.addCounter({process, owner, name: 'Counters'}, name, values);
     addTasks(model, {process, owner}, this.resumes);
     model.end = Math.max(model.end, json.end + offset);
+    json.offset = offset;
     model.sections.push(json);
   }
 

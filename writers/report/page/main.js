@@ -4,6 +4,7 @@
 const byId = (id) => document.getElementById(id);
 /* In order: [name, id of its section, whether a page has it]. */
 const TABS = [
+  ['summary', 'summary-tab', (page) => page.hasSummary],
   ['timeline', 'timeline', (page) => page.hasTrace],
   ['flame', 'flame', (page) => page.hasTrace],
   ['top', 'top', (page) => page.hasTrace],
@@ -19,6 +20,7 @@ class Page {
     this.search = new Search(model);
     this.tab = null;
     this.hasTrace = model.tracks.length + model.sections.length > 0;
+    this.hasSummary = model.sections.some((json) => json.findings);
     const available = TABS.filter(([, , isThere]) => isThere(this)).map(([name]) => name);
     for (const button of byId('tabs').children) {
       button.hidden = !available.includes(button.dataset.tab);
@@ -41,7 +43,7 @@ class Page {
     this.beginControls();
     byId('title').textContent = document.title = titleOf(model);
     byId('message').hidden = true;
-    this.show(available[0]);
+    this.show(available[Number(this.hasSummary)]);
   }
 
   /* --- a trace --- */
@@ -63,6 +65,7 @@ class Page {
     byId('more').onclick = () => { this.top.showMore(); this.tellTop(); };
     if (model.kinds) this.beginOperators();
     if (model.steps.length) this.beginSteps();
+    if (this.hasSummary) this.beginSummary();
     const warnings = showNotes(model, (found) => this.showSpan(found));
     if (warnings) byId('tabs').querySelector('[data-tab=notes]').append(element('span', '!', {className: 'badge', title: 'calls or events are missing'}));
   }
@@ -138,6 +141,18 @@ class Page {
     byId('search').value = this.model.names[name].text;
     this.find();
     this.showSpan({track, span});
+  }
+
+  beginSummary() {
+    const count = showSummary(this.model, (place) => this.showPlace(place));
+    const text = `${showCount(count)} finding${count === 1 ? '' : 's'}`;
+    if (count) byId('tabs').querySelector('[data-tab=summary]').append(element('span', count, {className: 'count', title: text}));
+  }
+
+  /* Shows a stretch of the summary: the call that it is, or its time if there is none. */
+  showPlace({track, span, start, end}) {
+    if (track) this.showSpan({track, span});
+    else this.showStep({start, end, track});
   }
 
   tellFrame(flame, node) {
@@ -329,7 +344,8 @@ class Page {
       o: () => this.operators && this.setOperators(this.model.hidesOperators),
     };
     for (const [key, step] of Object.entries(STEPS)) commands[key] = (event) => event.shiftKey && this.walk(step);
-    this.available.forEach((tab, i) => { commands[i + 1] = () => this.show(tab); });
+    const first = this.hasSummary ? 0 : 1; // the other tabs keep their numbers
+    this.available.forEach((tab, i) => { commands[i + first] = () => this.show(tab); });
     const keys = new Keys(this.timeline, () => this.tab === 'timeline', commands);
     if (this.timeline) {
       new Pointer(this.timeline, keys, (hit) => this.select(hit), (range) =>
