@@ -11,14 +11,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
 from support import Case, run_python
 
-from kpytrace._cli import commands
-
 ROOT = pathlib.Path(__file__).parents[3]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 FENCE = re.compile(r"^```[^\n]*\n(.*?)^```$", re.M | re.S)
 INLINE = re.compile(r"`(kpytrace [a-z][^`]*)`")
-OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
-END = {"-m", "-c"}  # of the options of kpytrace run
+# In the text of --help: any option; and one that takes a value, with its short form.
+OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
+VALUED = re.compile(r"^  (?:(-[a-z]), )?(--[a-z][a-z-]*) [A-Z]", re.M)
+COMMAND = re.compile(r"^  kpytrace (\w+)", re.M)
 
 
 def commands_of(text):
@@ -34,33 +34,43 @@ def commands_of(text):
                 yield line.split()[1:]
 
 
-def options_of(words):
-    """Returns the options before the program that `kpytrace run` runs, or all of another command."""
-    found = []
-    for word in words[1:]:
-        if words[0] == "run" and (word in END or word.endswith((".py", "SCRIPT", "..."))):
+def options_of(words, values):
+    """Returns the options of a command. VALUES are those that take a value. The options of `run` end at its program."""
+    found, rest = [], iter(words[1:])
+    for word in rest:
+        if not re.match("--?[a-z]", word):
+            if words[0] == "run":
+                break
+            continue
+        option = word.partition("=")[0] if word.startswith("--") else word[:2]
+        if words[0] == "run" and option in ("-m", "-c"):
             break
-        found += re.findall(r"^--?[a-z][a-z-]*", word)
-    return found
+        found.append(option)
+        if option in values and word == option:
+            next(rest, None)
+    return set(found)
 
 
 class Documented(Case):
-    def helps(self, words):
-        key = tuple(words)
-        if key not in self.known:
-            self.known[key] = run_python("-m", "kpytrace", *words, "--help").stdout
-        return set(OPTION.findall(self.known[key]))
+    def help(self, words):
+        """Returns the options of a command, and those of them that take a value."""
+        if words not in self.known:
+            text = run_python("-m", "kpytrace", *words, "--help").stdout
+            self.known[words] = set(OPTION.findall(text)), {name for names in VALUED.findall(text) for name in names if name}
+        return self.known[words]
 
     def test_the_commands_of_the_documentation(self):
         self.known, count = {}, 0
+        commands = set(COMMAND.findall(run_python("-m", "kpytrace", "--help").stdout))
         for page in PAGES:
             for words in commands_of(page.read_text()):
                 if words[0].startswith("-") or not words[0].isalpha() or words[0].isupper():
-                    continue  # --version, KPYTRACE
+                    continue  # --version, COMMAND
                 with self.subTest(page=page.name, command=" ".join(words)):
-                    self.assertIn(words[0], commands._COMMANDS)
-                    name = words[:2] if words[0] == "et" and len(words) > 1 and words[1].isalpha() else words[:1]
-                    self.assertEqual(set(options_of(words)) - self.helps(name), set())
+                    self.assertIn(words[0], commands)
+                    names = tuple(words[:2] if words[0] == "et" and len(words) > 1 and words[1].isalpha() else words[:1])
+                    known, valued = self.help(names)
+                    self.assertEqual(options_of(words, valued) - known, set())
                 count += 1
         self.assertGreater(count, 100)
 
