@@ -56,6 +56,10 @@ demo: build-demo ## build for one Python, trace a program and print the path of 
 demo-ranks: build-release build/torch/3.12/.complete ## four ranks of torch, one of them slow, as one trace
 	@scripts/demo_ranks build/release build/torch/3.12
 
+.PHONY: pictures
+pictures: build-release browser ## make the pictures in docs/pictures from new traces
+	@scripts/pictures build/release
+
 # Stands before a command that fetches. If another make fetches the same, this one waits; the command then finds that
 # there is nothing left to do.
 ALONE = mkdir -p build && flock build/.fetch-$(1)

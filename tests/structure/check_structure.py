@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks the rules of the source tree that no compiler checks: which files include or import each other, the
 length of files, the number of files in a folder, where platform and Python version are tested, that every function
-of the contract documents its five points, that no file has a path of one machine, and that every test_*.py and
-*_test.cc is run.
+of the contract documents its five points, that no file has a path of one machine, that every test_*.py and
+*_test.cc is run, that every link of the documentation leads somewhere, and that the
+messages which it quotes exist.
 
 usage: check_structure.py ROOT            one line per violation; exit 1 if there is any
        check_structure.py --self-test     every rule catches a small tree that breaks it
@@ -18,6 +19,8 @@ import subprocess
 import sys
 
 from include_rules import check_circles, check_includes
+from link_rules import check_links
+from message_rules import check_messages
 from python_rules import check_folders, check_imports
 
 MAX_LINES = 400
@@ -255,7 +258,7 @@ def violations(root):
     found = [*check_includes(sources), *check_circles(sources), *check_length(texts), *check_questions(sources),
              *check_none(sources), *check_descriptors(sources), *check_five_points(sources),
              *check_traces(texts), *check_registered(texts), *check_compiled(texts), *check_imports(texts),
-             *check_folders(names, INPUTS)]
+             *check_folders(names, INPUTS), *check_links(names, texts), *check_messages(texts)]
     return [f"{name}:{line}: {message}" for name, line, message in found], len(texts)
 
 

@@ -154,6 +154,24 @@ CASES = [
     ("one more than that", {f"docs/{i}.md": "" for i in range(31)}, "docs:1: holds 31 files"),
     ("its folders do not count", {f"docs/{i % 2}/{i}.md": "" for i in range(60)}, None),
     ("nor do inputs of fuzzers", {f"tests/native/fuzz/corpus/{i}": "" for i in range(31)}, None),
+    ("links of the documentation", {
+        "README.md": "[d](docs/d.md#a-b-1), [all](docs/), [far](https://example.org/x)\n<img src=\"docs/p.png\">\n",
+        "docs/d.md": "# A `b`\n## [A b](../README.md)\n[up](../README.md) [here](#a-b) `[no](link)`\n```\n# no\n[no](x)\n```\n",
+        "docs/p.png": "",
+    }, None),
+    ("a link to no file", {"docs/d.md": "see [it](gone.md)\n"}, "docs/d.md:1: links to gone.md, which does not exist"),
+    ("a picture that is not there", {"README.md": "\n<img src=\"docs/p.png\">\n"}, "README.md:2: links to docs/p.png"),
+    ("a heading that is not there", {"README.md": "[x](d.md#there)\n", "d.md": "# Here\n```\n# There\n```\n"},
+     "d.md has no heading of that name"),
+    ("messages that the documentation quotes", {
+        "docs/troubleshooting.md": "| message | why |\n|---|---|\n| `the disk of … is full: make room` | x |\n| `.kpt` | y |\n",
+        "package/p/a.py": 'raise OSError(f"the disk of {name} is "\n              f"full: make room")\n',
+    }, None),
+    ("a message that is not there", {
+        "docs/troubleshooting.md": "| message | why |\n|---|---|\n| `the disk of … was full` | x |\n",
+        "package/p/a.py": 'raise OSError(f"the disk of {name} is full")\n',
+    }, "docs/troubleshooting.md:3: quotes 'was full'"),
+    ("a heading of the page itself", {"docs/d.md": "[x](#gone)\n"}, "has no heading of that name"),
 ]
 
 
