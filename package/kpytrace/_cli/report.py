@@ -15,9 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from .._files.page_sections import Content
-
-_PIECE_BYTES = 1 << 20
 _MEMORY = Argument("memory", "FILE", "also show this recording of memory (from `run --memory`: FILE.kpt or FILE.tables.json)")
 _DIFF = Argument("diff", "", "compare two recordings, before and after: the flame graph has the difference in colours")
 _SOURCE = Argument("source", "", "put the lines of the recorded functions on the page, from the files as they are now")
@@ -33,70 +30,6 @@ flame graph, a table of functions, and the number of dropped events. Each FILE i
 trace in Chrome's JSON format (.json, .json.gz: of kpytrace, torch.profiler, viztracer), which becomes a
 process of the page, a folder of .kpt files, or a recording of memory (from `run --memory`: a .kpt file,
 or NAME.tables.json), shown as a flame graph of bytes."""
-
-
-class _Parts:
-    """The sections of a page, in the order of their files. With --source or --redact they are held in memory until
-    all of them are known."""
-
-    def __init__(self, folder: str, page_bytes: int, options: dict[str, str], out: BinaryIO) -> None:
-        self.folder, self.page_bytes, self.options, self.out = folder, page_bytes, options, out
-        self.calls = self.size = 0
-        self.changes = "source" in options or "redact" in options
-        self.held: list[tuple[Content, dict[str, str]]] = []
-        self.hosts: list[str] = []
-
-    def put_trace(self, path: str, side: str) -> None:
-        """Writes the section that the report writer appends to its page, with what describes the trace."""
-        from .._files.page_sections import Content, begin, sections
-        from .._processes.process_info import title
-
-        file = KptFile(path, self.options)
-        part = os.path.join(self.folder, "part.html")
-        self.calls += file.write(part, "reporting")
-        about = {"name": os.path.basename(path), "title": title(file.info), "command": file.info.get("command", ""),
-                 "side": side}
-        with open(part, "rb") as written:
-            written.seek(self.page_bytes)
-            if self.changes:
-                self.hosts.append(file.info.get("host", ""))
-                for kind, data in sections(written.read()):
-                    self.held.append((Content(kind, data), about if kind == "trace" else {}))
-            else:
-                written.seek(self.page_bytes + len(begin({})))
-                self.size += self.out.write(begin(about))
-                while piece := written.read(_PIECE_BYTES):
-                    self.size += self.out.write(piece)
-        os.unlink(part)
-
-    def put_memory(self, path: str, prints_state: bool) -> None:
-        from .._files.page_sections import Content, section
-
-        text = memory.open_tables(path, "recover" in self.options, prints_state).text
-        if self.changes:
-            self.held.append((Content("memory", text), {}))
-        else:
-            self.size += self.out.write(section("memory", text))
-
-    def end(self) -> None:
-        """Writes what was held."""
-        from .._files.page_sections import Redaction, section, source_section
-
-        if not self.changes:
-            return
-        redaction = None
-        if "redact" in self.options:
-            redaction = Redaction((file for content, _ in self.held for file in content.files()), self.hosts)
-        source = b""
-        if "source" in self.options:
-            traces = [content for content, _ in self.held if content.kind == "trace"]
-            source = source_section(traces, redaction)
-        for content, about in self.held:
-            if redaction:
-                redaction.apply(content)
-                about = {key: value for key, value in about.items() if key == "side"}
-            self.size += self.out.write(section(content.kind, content.data(), about))
-        self.size += self.out.write(source)
 
 
 def _recordings(paths: list[str]) -> list[str]:
@@ -119,9 +52,9 @@ def _recordings(paths: list[str]) -> list[str]:
 def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) -> tuple[int, int]:
     """Writes the page. Returns the numbers of calls and of bytes in it. `folder` is for temporary files."""
     from .._api import native
+    from .._files.report_page import ReportPage
 
     native.load()
-    page = native.standalone.report_page()
     files = _recordings(files)
     headers = {path: memory.header(path) for path in files}
     memories = [path for path in files
@@ -135,14 +68,14 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
     sides = _DIFF_SIDES if "diff" in options else ("",) * len(traces)
     if len(traces) != len(sides):
         raise Usage(f"--diff compares two recordings, not {len(traces)}: kpytrace report --diff BEFORE.kpt AFTER.kpt")
-    size = out.write(page)
-    parts = _Parts(folder, len(page), options, out)
+    page = ReportPage(folder, out, "source" in options, "redact" in options)
     for path, side in zip(traces, sides):
-        parts.put_trace(path, side)
+        file = KptFile(path, options)
+        page.put_trace(path, file.info, lambda part: file.write(part, "reporting"), side)
     for path in memories:  # the state of a file with calls, too, has been printed
-        parts.put_memory(path, path not in traces)
-    parts.end()
-    return parts.calls, size + parts.size
+        page.put_memory(memory.open_tables(path, "recover" in options, path not in traces).text)
+    page.end()
+    return page.calls, page.size
 
 
 def main(words: list[str]) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .._files.kpt_header import File
 
-_SUFFIXES = (".gz", ".json", ".speedscope", ".pftrace", ".collapsed", ".kpt", ".pickle", ".tables")
+_SUFFIXES = (".gz", ".json", ".html", ".speedscope", ".pftrace", ".collapsed", ".kpt", ".pickle", ".tables")
 _RUNNING = ".running"  # suffix of a marker beside a file that will be written when its process ends
 # Processes of multiprocessing itself, which are not recorded. Children of the fork server belong to the program.
 _TRACKER, _SERVER = "from multiprocessing.resource_tracker ", "from multiprocessing.forkserver "
@@ -59,10 +59,10 @@ def _is_alive(pid: int) -> bool:
 def check(output: str) -> None:
     """Raises ValueError, before the program runs, if the output can't hold several processes."""
     plain = output[:-3] if output.endswith(".gz") else output
-    if plain.endswith((".speedscope.json", ".collapsed", ".html")):
+    if plain.endswith((".speedscope.json", ".collapsed")) or output.endswith(".html.gz"):
         page = ", from which kpytrace report makes a page" if plain.endswith(".html") else ""
-        raise ValueError(f"{os.path.basename(output)} can hold only one process: name an output .json or .pftrace, into which "
-                         f"children are merged, or .kpt{page}")
+        raise ValueError(f"{os.path.basename(output)} can hold only one process: name an output .json, .pftrace or .html, into "
+                         f"which children are merged, or .kpt{page}")
 
 
 def _is_members(name: str) -> bool:
@@ -151,10 +151,11 @@ class Family:
     def merge(self, output: str) -> str:
         """Writes all files to `output`. Returns the message for the user."""
         from .._files.merge import merge, summary_line
+        from .._files.report_page import merge_page
 
         files, running = self._ended()
         lost: list[str] = []
-        counts = merge(files, output, failed=lambda path, error: lost.append(path))
+        counts = (merge_page if output.endswith(".html") else merge)(files, output, failed=lambda path, error: lost.append(path))
         message = f"kpytrace: {summary_line(counts)}: {output}"
         if lost:
             message += f"\nkpytrace: {len(lost):,} of them can't be read, and are left out: {lost[0]}"
@@ -167,5 +168,7 @@ class Family:
         if not count:
             return ""
         what = f"{count:,} still run" if running is not None else f"{count:,} children have files of their own"
+        if output.endswith(".html"):
+            return f"\nkpytrace: {what}: kpytrace report {self.folder} -o {output}"
         own = f"{output} " if running is None else ""
         return f"\nkpytrace: {what}: kpytrace merge {own}{self.folder}/*.kpt -o all.json"

@@ -220,7 +220,6 @@ class Children(ChildrenCase):
     def test_options_that_exclude_each_other(self):
         for words, text in ((["-o", "x.collapsed"], "can hold only one process"),
                             (["-o", "x.speedscope.json.gz"], "can hold only one process"),
-                            (["-o", "x.html"], "kpytrace report makes a page"),
                             (["-o", "x.html.gz"], "kpytrace report makes a page")):
             reply = run_python("-m", "kpytrace", "run", "--children", *words, "-c", "print(1)", cwd=self.folder)
             self.assertEqual((reply.returncode, reply.stdout), (2, ""), reply.stderr)

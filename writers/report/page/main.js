@@ -41,7 +41,7 @@ class Page {
     if (this.hasTrace) this.beginTrace();
     if (model.memories.length) this.beginMemory(model.memories[0]);
     this.beginControls();
-    byId('title').textContent = document.title = titleOf(model);
+    byId('title').textContent = byId('title').title = document.title = titleOf(model);
     byId('message').hidden = true;
     this.show(available[Number(this.hasSummary)]);
   }

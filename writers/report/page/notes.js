@@ -80,7 +80,10 @@ function showNotes(model, select) {
   }
   if (!list.children.length) list.append(element('li', 'No event was dropped, and every call is complete.'));
   const rows = collections(model);
-  for (const json of model.sections) place.append(element('h2', 'The trace'), about(json));
+  for (const json of model.sections) {
+    const title = model.sections.length > 1 ? visible(`${json.process} ${json.pid}`) : 'The trace';
+    place.append(element('h2', title), about(json));
+  }
   place.append(element('h2', 'Missing data'), list, element('h2', 'Garbage collections'));
   if (rows.length) place.append(collectionTable(rows, select));
   else place.append(element('p', 'The trace has no garbage collections: kpytrace run --gc records them.'));

@@ -8,8 +8,16 @@ function scopesOf(model, layout) {
   const tracks = model.tracks.filter((track) => track.count && !track.isTask);
   if (model.sides.length) return comparedScopes(model, tracks);
   const pools = layout.pools.map(({name, tracks: some}) => ({name: `${name}  ${showCount(some.length)} threads`, tracks: some}));
-  const single = tracks.slice().sort((a, b) => b.busy - a.busy).slice(0, MAX_CHOICES).map((track) => ({name: track.name, tracks: [track]}));
-  return [{name: 'All threads', tracks}, ...pools, ...single];
+  const processes = new Map();
+  for (const track of tracks) {
+    const {process} = track.group;
+    if (!processes.has(process)) processes.set(process, []);
+    processes.get(process).push(track);
+  }
+  const areMany = processes.size > 1, named = (track) => (areMany ? `${track.group.process}: ${track.name}` : track.name);
+  const single = tracks.slice().sort((a, b) => b.busy - a.busy).slice(0, MAX_CHOICES).map((track) => ({name: named(track), tracks: [track]}));
+  return [{name: 'All threads', tracks}, ...(areMany ? [...processes].slice(0, MAX_CHOICES).map(([name, some]) => ({name, tracks: some})) : []),
+          ...pools, ...single];
 }
 
 /* Returns what the page is of: the name of its file, the two that are compared, or its first process and how many
