@@ -9,14 +9,12 @@
 
 /* A thread never ran if its longest wait for another thread took nearly all its life and the only function of the
  * program that it ran is the one that waited, which called nothing else. */
-static void end_thread(kpti_findings *f)
+static void find_idle(kpti_findings *f, uint64_t life_ns)
 {
     kpti_wait_row *row;
-    uint64_t life_ns;
     uint64_t waiters;
-    if (!f->thread_count || !f->waits.longest_row) return;
+    if (!f->waits.longest_row) return;
     row = &f->waits.rows[f->waits.longest_row - 1];
-    life_ns = (uint64_t)f->thread_last_ns - (uint64_t)f->thread_first_ns;
     waiters = row->by != row->in && !kpti_class_is_library(f->functions[row->by].kind);
     if (life_ns < KPTI_MIN_IDLE_LIFE_NS || f->waits.longest.ns < life_ns / 20 * 19) return;
     if (f->entries != waiters || f->direct > 1) return;
@@ -24,14 +22,18 @@ static void end_thread(kpti_findings *f)
     if (f->waits.longest.ns > row->idle.ns) row->idle = f->waits.longest;
 }
 
+static void end_thread(kpti_findings *f)
+{
+    const uint64_t life_ns = (uint64_t)f->thread_last_ns - (uint64_t)f->thread_first_ns;
+    find_idle(f, life_ns);
+    kpti_wait_table_end_thread(&f->waits, life_ns);
+}
+
 static void begin_thread(kpti_findings *f, const kpt_activity *a)
 {
     end_thread(f);
     f->thread = a->thread;
     f->waits.thread = ++f->thread_count;
-    f->waits.longest_row = 0;
-    f->waits.longest.ns = 0;
-    f->waits.pending_count = 0;
     f->thread_first_ns = a->start_ns;
     f->thread_last_ns = a->end_ns;
     f->entries = f->direct = 0;
@@ -263,8 +265,7 @@ kpt_status kpti_findings_write(kpti_findings *f, const kpti_findings_rest *rest,
                                kpti_text_builder *out)
 {
     if (f->status != KPT_OK) return f->status;
-    end_thread(f);
-    f->waits.longest_row = 0; /* it ended once */
+    end_thread(f); /* the last one; writing twice changes nothing */
     return kpti_found_put(f, rest, out);
 }
 

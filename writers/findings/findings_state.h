@@ -87,6 +87,7 @@ struct kpti_findings {
 /* Limits, which docs/report.md states. */
 enum {
     KPTI_MIN_SHARE_PERMILLE = 50, /* of the run: what takes less is not worth a finding */
+    KPTI_MIN_PAUSE_PERMILLE = 10, /* of the run, for one pause */
     KPTI_MAX_RESUME_NS = 100 * 1000 * 1000,
     KPTI_MIN_IDLE_LIFE_NS = 50 * 1000 * 1000,
     KPTI_MAX_COLLECTION_NS = 100 * 1000 * 1000,
