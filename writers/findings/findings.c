@@ -29,9 +29,20 @@ static void end_thread(kpti_findings *f)
     kpti_wait_table_end_thread(&f->waits, life_ns);
 }
 
+/* Threads come in their order: forgets those before THREAD, a thousand at a time. */
+static void forget_threads(kpti_findings *f, uint32_t thread)
+{
+    const uint32_t past = thread - f->first_thread;
+    if (thread < f->first_thread || past < 1000 || past >= f->thread_capacity) return;
+    memmove(f->threads, f->threads + past, (f->thread_capacity - past) * sizeof *f->threads);
+    memset(f->threads + (f->thread_capacity - past), 0, past * sizeof *f->threads);
+    f->first_thread = thread;
+}
+
 static void begin_thread(kpti_findings *f, const kpt_activity *a)
 {
     end_thread(f);
+    forget_threads(f, a->thread);
     f->thread = a->thread;
     f->waits.thread = ++f->thread_count;
     f->thread_first_ns = a->start_ns;
@@ -42,8 +53,8 @@ static void begin_thread(kpti_findings *f, const kpt_activity *a)
 
 static void set_place(const kpti_findings *f, const kpt_activity *a, kpti_place *place)
 {
-    const kpti_found_thread *const thread =
-        a->thread < f->thread_capacity ? &f->threads[a->thread] : NULL;
+    const uint32_t at = a->thread - f->first_thread; /* of a forgotten one it is large */
+    const kpti_found_thread *const thread = at < f->thread_capacity ? &f->threads[at] : NULL;
     *place = (kpti_place){.at_ns = a->start_ns,
                           .ns = (uint64_t)a->end_ns - (uint64_t)a->start_ns,
                           .os_tid = kpti_made_up_tid(a->thread),
@@ -217,9 +228,11 @@ static kpt_status take_name(kpti_findings *f, const void *record, uint32_t bytes
 
 static kpt_status take_thread(kpti_findings *f, const kpt_thread *raw)
 {
-    const kpt_status status = kpti_array_reach(&f->heap, &f->threads, &f->thread_capacity,
-                                               raw->index, sizeof *f->threads);
-    if (status == KPT_OK) f->threads[raw->index] = (kpti_found_thread){raw->name, raw->os_tid, 1};
+    const uint32_t at = raw->index - f->first_thread;
+    kpt_status status;
+    if (raw->index < f->first_thread) return KPT_OK; /* its calls were delivered */
+    status = kpti_array_reach(&f->heap, &f->threads, &f->thread_capacity, at, sizeof *f->threads);
+    if (status == KPT_OK) f->threads[at] = (kpti_found_thread){raw->name, raw->os_tid, 1};
     return status;
 }
 

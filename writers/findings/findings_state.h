@@ -59,8 +59,9 @@ struct kpti_findings {
     const kpti_notes *notes;
     kpti_found_function *functions;
     uint32_t function_capacity;
-    kpti_found_thread *threads;
+    kpti_found_thread *threads; /* by index, from first_thread on */
     uint32_t thread_capacity;
+    uint32_t first_thread;
     kpti_found_level *levels;
     uint32_t level_capacity;
     kpti_resumes resumes;
