@@ -35,6 +35,7 @@ def commands(path, folder):
         found[f"`convert` to `.{suffix}`"] = ["convert", path, out]
     found["`report`"] = ["report", "-q", "-o", folder / "report.html", path]
     found["`top`"] = ["top", path]
+    found["`explain`"] = ["explain", path]
     found["`top --threads`"] = ["top", "--threads", path]
     found["`info`"] = ["info", path]
     found["`diff`"] = ["diff", path, path]

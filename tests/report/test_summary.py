@@ -1,9 +1,28 @@
 """The summary: findings in words, with links to their stretches, as `kpytrace explain` says them."""
 
 import json
+import os
+import pathlib
+import subprocess
+import sys
 
 from page import STRANGE, Page, kpytrace, main
 
+CUPTI, CUDA = os.environ.get("KPT_STAND_IN_CUPTI"), os.environ.get("KPT_STAND_IN_CUDA")
+GPU = pathlib.Path(__file__).parents[1] / "fixtures" / "cupti"
+GAP = f"""
+import sys, time
+sys.path.insert(0, {str(GPU)!r})
+import kpytrace, played
+launch = played.launcher({CUPTI!r}, {CUDA!r}, "gemm", 7)
+def load(): time.sleep(.1)
+def train(): launch()
+trace = kpytrace.start(sys.argv[1], gpu=True)
+for i in range(20): train()
+load()
+for i in range(20): train()
+assert trace.stop().kernels == 40
+"""
 FAULTS = f"""
 import asyncio, threading, time
 lock = threading.Lock()
@@ -135,6 +154,34 @@ class Summary(Page):
         self.browser.frames(3)
         self.assertLessEqual(*self.ask("(() => { const box = document.getElementById('summary'); return [box.scrollWidth, box.clientWidth]; })()"))
 
+
+class GpuGaps(Page):
+
+    @classmethod
+    def make(cls):
+        subprocess.run([sys.executable, "-c", GAP, str(cls.folder / "gap.kpt")], check=True, timeout=120, cwd=cls.folder)
+        kpytrace("report", cls.folder / "gap.kpt", "-o", cls.folder / "report.html")
+
+    def test_a_gap_leads_to_its_time_and_names_the_line_that_ended_it(self):
+        finding, = (finding for finding in json.loads(kpytrace("explain", "--json", self.folder / "gap.kpt").stdout)["findings"]
+                    if finding["kind"] == "gpu_gap")
+        self.assertRegex(finding["text"], r"until gemm, launched by .*played\.py:\d+ ")
+        self.assertGreaterEqual(finding["evidence"]["ns"], 100_000_000)
+        self.browser.press("[data-tab=summary]")
+        self.assertIn(finding["text"], self.browser.text(".finding[data-kind=gpu_gap]"))
+        self.browser.press(".finding[data-kind=gpu_gap] button")
+        self.browser.frames(3)
+        self.assertEqual(self.tab(), "timeline")
+        start, end = self.ask("kpytrace.timeline.range")
+        self.assertEqual(end - start, finding["places"][0]["ns"])
+        pause, = self.ask("""kpytrace.model.tracks.flatMap((track) => [...track.nameOf.keys()].filter((i) =>
+            kpytrace.model.names[track.nameOf[i]].label === 'load').map((i) => [[track.start[i], track.end[i]]]))""")
+        self.assertLessEqual(start, pause[0][0])
+        self.assertGreaterEqual(end, pause[0][1])
+
+
+if not CUPTI:
+    del GpuGaps  # the GPU tracer was not built
 
 if __name__ == "__main__":
     main()

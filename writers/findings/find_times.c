@@ -62,8 +62,10 @@ kpt_status kpti_find_collections(kpti_finding_list *list)
     const int recorded = f->collections.count != 0;
     const kpti_collections c = recorded ? f->collections : explicit_collections(f);
     const uint64_t permille = kpti_permille(c.total_ns, kpti_found_run_ns(f));
-    if (c.longest.ns < KPTI_MAX_COLLECTION_NS &&
-        (c.total_ns < KPTI_MIN_COLLECTIONS_NS || permille < KPTI_MIN_SHARE_PERMILLE))
+    const int is_long =
+        c.longest.ns >= KPTI_MAX_COLLECTION_NS &&
+        kpti_permille(c.longest.ns, kpti_found_run_ns(f)) >= KPTI_MIN_PAUSE_PERMILLE;
+    if (!is_long && (c.total_ns < KPTI_MIN_COLLECTIONS_NS || permille < KPTI_MIN_SHARE_PERMILLE))
         return KPT_OK;
     kpti_finding_begin(list, "gc", "Garbage collection");
     kpti_text_put_count(out, c.count);

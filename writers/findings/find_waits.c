@@ -4,9 +4,12 @@
 /* So many rows of one kind of finding are listed, the largest. */
 enum { MAX_ROWS = 3 };
 
-static int enough(const kpti_findings *f, uint64_t ns, uint64_t min_ns)
+/* Whether the waits took a share of the run, and of the time that their threads lived. */
+static int took_much(const kpti_findings *f, const kpti_wait_row *row)
 {
-    return ns >= min_ns && kpti_permille(ns, kpti_found_run_ns(f)) >= KPTI_MIN_SHARE_PERMILLE;
+    return row->total_ns >= KPTI_MIN_LOCK_NS &&
+           kpti_permille(row->total_ns, kpti_found_run_ns(f)) >= KPTI_MIN_SHARE_PERMILLE &&
+           kpti_permille(row->total_ns, row->lives_ns) >= KPTI_MIN_SHARE_PERMILLE;
 }
 
 /* --- locks ------------------------------------------------------------------------------------- */
@@ -14,14 +17,14 @@ static int enough(const kpti_findings *f, uint64_t ns, uint64_t min_ns)
 static void put_lock(kpti_finding_list *list, const kpti_wait_row *row)
 {
     kpti_text_builder *const out = list->out;
-    const uint64_t permille = kpti_permille(row->total_ns, kpti_found_run_ns(list->of));
+    const uint64_t permille = kpti_permille(row->total_ns, row->lives_ns);
     kpti_finding_begin(list, "lock", "Waits at a lock");
     kpti_text_put_count(out, row->threads);
     kpti_text_put(out, " threads waited ");
     kpti_text_put_ns(out, row->total_ns);
-    kpti_text_put(out, " together (the run took ");
-    kpti_text_put_ns(out, kpti_found_run_ns(list->of));
-    kpti_text_put(out, ") in ");
+    kpti_text_put(out, " together, ");
+    kpti_text_put_percent(out, permille);
+    kpti_text_put(out, " of their time, in ");
     kpti_text_put_count(out, row->count);
     kpti_text_put(out, row->count == 1 ? " call of " : " calls of ");
     kpti_found_put_function(out, list->of, row->in);
@@ -39,7 +42,7 @@ static void put_lock(kpti_finding_list *list, const kpti_wait_row *row)
     kpti_text_put(out, ",");
     kpti_found_put_member(out, "longest_ns", row->longest.ns);
     kpti_text_put(out, ",");
-    kpti_found_put_member(out, "permille_of_run", permille);
+    kpti_found_put_member(out, "permille_of_their_time", permille);
     kpti_text_put(out, ",");
     kpti_found_put_function_member(out, "in", list->of, row->in);
     kpti_text_put(out, ",");
@@ -53,9 +56,7 @@ kpt_status kpti_find_locks(kpti_finding_list *list)
     uint32_t rows = 0;
     for (uint32_t i = 0; i < f->waits.row_count && rows < MAX_ROWS; i++) {
         const kpti_wait_row *const row = &f->waits.rows[i];
-        if (row->kind != KPTI_CLASS_LOCK || row->threads < 2 ||
-            !enough(f, row->total_ns, KPTI_MIN_LOCK_NS))
-            continue;
+        if (row->kind != KPTI_CLASS_LOCK || row->threads < 2 || !took_much(f, row)) continue;
         put_lock(list, row);
         rows++;
     }

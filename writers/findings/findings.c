@@ -9,14 +9,12 @@
 
 /* A thread never ran if its longest wait for another thread took nearly all its life and the only function of the
  * program that it ran is the one that waited, which called nothing else. */
-static void end_thread(kpti_findings *f)
+static void find_idle(kpti_findings *f, uint64_t life_ns)
 {
     kpti_wait_row *row;
-    uint64_t life_ns;
     uint64_t waiters;
-    if (!f->thread_count || !f->waits.longest_row) return;
+    if (!f->waits.longest_row) return;
     row = &f->waits.rows[f->waits.longest_row - 1];
-    life_ns = (uint64_t)f->thread_last_ns - (uint64_t)f->thread_first_ns;
     waiters = row->by != row->in && !kpti_class_is_library(f->functions[row->by].kind);
     if (life_ns < KPTI_MIN_IDLE_LIFE_NS || f->waits.longest.ns < life_ns / 20 * 19) return;
     if (f->entries != waiters || f->direct > 1) return;
@@ -24,14 +22,29 @@ static void end_thread(kpti_findings *f)
     if (f->waits.longest.ns > row->idle.ns) row->idle = f->waits.longest;
 }
 
+static void end_thread(kpti_findings *f)
+{
+    const uint64_t life_ns = (uint64_t)f->thread_last_ns - (uint64_t)f->thread_first_ns;
+    find_idle(f, life_ns);
+    kpti_wait_table_end_thread(&f->waits, life_ns);
+}
+
+/* Threads come in their order: forgets those before THREAD, a thousand at a time. */
+static void forget_threads(kpti_findings *f, uint32_t thread)
+{
+    const uint32_t past = thread - f->first_thread;
+    if (thread < f->first_thread || past < 1000 || past >= f->thread_capacity) return;
+    memmove(f->threads, f->threads + past, (f->thread_capacity - past) * sizeof *f->threads);
+    memset(f->threads + (f->thread_capacity - past), 0, past * sizeof *f->threads);
+    f->first_thread = thread;
+}
+
 static void begin_thread(kpti_findings *f, const kpt_activity *a)
 {
     end_thread(f);
+    forget_threads(f, a->thread);
     f->thread = a->thread;
     f->waits.thread = ++f->thread_count;
-    f->waits.longest_row = 0;
-    f->waits.longest.ns = 0;
-    f->waits.pending_count = 0;
     f->thread_first_ns = a->start_ns;
     f->thread_last_ns = a->end_ns;
     f->entries = f->direct = 0;
@@ -40,8 +53,8 @@ static void begin_thread(kpti_findings *f, const kpt_activity *a)
 
 static void set_place(const kpti_findings *f, const kpt_activity *a, kpti_place *place)
 {
-    const kpti_found_thread *const thread =
-        a->thread < f->thread_capacity ? &f->threads[a->thread] : NULL;
+    const uint32_t at = a->thread - f->first_thread; /* of a forgotten one it is large */
+    const kpti_found_thread *const thread = at < f->thread_capacity ? &f->threads[at] : NULL;
     *place = (kpti_place){.at_ns = a->start_ns,
                           .ns = (uint64_t)a->end_ns - (uint64_t)a->start_ns,
                           .os_tid = kpti_made_up_tid(a->thread),
@@ -215,9 +228,11 @@ static kpt_status take_name(kpti_findings *f, const void *record, uint32_t bytes
 
 static kpt_status take_thread(kpti_findings *f, const kpt_thread *raw)
 {
-    const kpt_status status = kpti_array_reach(&f->heap, &f->threads, &f->thread_capacity,
-                                               raw->index, sizeof *f->threads);
-    if (status == KPT_OK) f->threads[raw->index] = (kpti_found_thread){raw->name, raw->os_tid, 1};
+    const uint32_t at = raw->index - f->first_thread;
+    kpt_status status;
+    if (raw->index < f->first_thread) return KPT_OK; /* its calls were delivered */
+    status = kpti_array_reach(&f->heap, &f->threads, &f->thread_capacity, at, sizeof *f->threads);
+    if (status == KPT_OK) f->threads[at] = (kpti_found_thread){raw->name, raw->os_tid, 1};
     return status;
 }
 
@@ -263,8 +278,7 @@ kpt_status kpti_findings_write(kpti_findings *f, const kpti_findings_rest *rest,
                                kpti_text_builder *out)
 {
     if (f->status != KPT_OK) return f->status;
-    end_thread(f);
-    f->waits.longest_row = 0; /* it ended once */
+    end_thread(f); /* the last one; writing twice changes nothing */
     return kpti_found_put(f, rest, out);
 }
 

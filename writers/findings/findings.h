@@ -4,8 +4,8 @@
  *
  *   open ──> batch, batch, … (as a delivery's sink, in KPT_ORDER_THREAD, with points) ──> write ──> free
  *
- * Time grows with the number of calls, memory with the number of functions, of pairs of functions that wait, and of
- * threads (32 bytes each). One thread at a time; no Python, no GIL. */
+ * Time grows with the number of calls, memory with the number of functions, of pairs of functions that wait, and with
+ * the threads that are delivered ahead of their calls. One thread at a time; no Python, no GIL. */
 #ifndef KPTI_WRITERS_FINDINGS_FINDINGS_H
 #define KPTI_WRITERS_FINDINGS_FINDINGS_H
 

@@ -59,8 +59,9 @@ struct kpti_findings {
     const kpti_notes *notes;
     kpti_found_function *functions;
     uint32_t function_capacity;
-    kpti_found_thread *threads;
+    kpti_found_thread *threads; /* by index, from first_thread on */
     uint32_t thread_capacity;
+    uint32_t first_thread;
     kpti_found_level *levels;
     uint32_t level_capacity;
     kpti_resumes resumes;
@@ -87,6 +88,7 @@ struct kpti_findings {
 /* Limits, which docs/report.md states. */
 enum {
     KPTI_MIN_SHARE_PERMILLE = 50, /* of the run: what takes less is not worth a finding */
+    KPTI_MIN_PAUSE_PERMILLE = 10, /* of the run, for one pause */
     KPTI_MAX_RESUME_NS = 100 * 1000 * 1000,
     KPTI_MIN_IDLE_LIFE_NS = 50 * 1000 * 1000,
     KPTI_MAX_COLLECTION_NS = 100 * 1000 * 1000,

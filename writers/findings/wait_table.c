@@ -22,13 +22,19 @@ static kpt_status find_row(kpti_wait_table *t, uint32_t in, uint32_t by, kpti_wa
 static kpt_status count(kpti_wait_table *t, const kpti_pending_wait *wait, uint32_t by)
 {
     kpti_wait_row *row;
-    const kpt_status status = find_row(t, wait->in, by, &row);
+    kpt_status status = find_row(t, wait->in, by, &row);
     if (status != KPT_OK) return status;
     row->kind = wait->kind;
     row->count += wait->count;
     row->total_ns += wait->total_ns;
-    if (row->last_thread != t->thread) row->threads++;
-    row->last_thread = t->thread;
+    if (row->last_thread != t->thread) {
+        status = kpti_array_reach(&t->heap, &t->waited, &t->waited_capacity, t->waited_count,
+                                  sizeof *t->waited);
+        if (status != KPT_OK) return status;
+        t->waited[t->waited_count++] = (uint32_t)(row - t->rows);
+        row->threads++;
+        row->last_thread = t->thread;
+    }
     if (wait->longest.ns > row->longest.ns) row->longest = wait->longest;
     if (wait->kind <= KPTI_CLASS_WORK && wait->longest.ns > t->longest.ns) {
         t->longest = wait->longest;
@@ -96,8 +102,19 @@ kpt_status kpti_wait_table_end_slow(kpti_wait_table *t, uint32_t depth, uint32_t
     return status;
 }
 
+void kpti_wait_table_end_thread(kpti_wait_table *t, uint64_t life_ns)
+{
+    for (uint32_t i = 0; i < t->waited_count; i++)
+        t->rows[t->waited[i]].lives_ns += life_ns;
+    t->waited_count = 0;
+    t->pending_count = 0;
+    t->longest_row = 0;
+    t->longest.ns = 0;
+}
+
 void kpti_wait_table_free(kpti_wait_table *t)
 {
+    kpti_heap_give(&t->heap, t->waited, t->waited_capacity * sizeof *t->waited);
     kpti_heap_give(&t->heap, t->rows, t->row_capacity * sizeof *t->rows);
     kpti_heap_give(&t->heap, t->pending, t->pending_capacity * sizeof *t->pending);
     kpti_u64_map_free(&t->row_of);

@@ -35,6 +35,7 @@ typedef struct kpti_wait_row {
     uint32_t last_thread; /* number of the last thread that waited so */
     uint64_t count;
     uint64_t total_ns;
+    uint64_t lives_ns; /* of the threads, from their first call to the end of their last */
     kpti_place longest;
     uint32_t idle_threads; /* threads that did nothing else */
     kpti_place idle;       /* the longest wait of one of them */
@@ -60,7 +61,10 @@ typedef struct kpti_wait_table {
     kpti_pending_wait *pending;
     uint32_t pending_capacity;
     uint32_t pending_count;
-    uint32_t thread; /* number of the current thread, from 1 on */
+    uint32_t thread;  /* number of the current thread, from 1 on */
+    uint32_t *waited; /* rows in which it waited */
+    uint32_t waited_capacity;
+    uint32_t waited_count;
     /* the longest wait for a lock or for another thread, of the current thread: index of the row + 1, 0 if none */
     uint32_t longest_row;
     kpti_place longest;
@@ -81,6 +85,9 @@ static inline kpt_status kpti_wait_table_end(kpti_wait_table *table, uint32_t de
         return KPT_OK;
     return kpti_wait_table_end_slow(table, depth, name, kind, is_c);
 }
+
+/* The current thread, whose calls took LIFE_NS, has ended. */
+void kpti_wait_table_end_thread(kpti_wait_table *table, uint64_t life_ns);
 
 void kpti_wait_table_free(kpti_wait_table *table);
 

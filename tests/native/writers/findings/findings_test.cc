@@ -70,6 +70,38 @@ TEST_F(Findings, NamesAreEscapedAndUnknownOnesHarmless)
     kpti_text_builder_free(&out);
 }
 
+/* A place has its thread's name, also where most threads have been forgotten. */
+TEST_F(Findings, PlacesOfManyThreadsHaveTheirNames)
+{
+    const uint32_t work = python("work");
+    kpti_findings *findings;
+    kpti_text_builder out = {};
+    const kpti_findings_rest rest = {&stats, nullptr, nullptr};
+    std::vector<parcel> batches;
+    ASSERT_EQ(kpti_findings_open(&malloc_heap, &notes, &findings), KPT_OK);
+    parcel names;
+    names.name(work, "work", 7, "/srv/app/work.py", "work");
+    ASSERT_EQ(kpti_findings_batch(findings, names.batch()), KPT_OK);
+    for (uint32_t thread = 0; thread < 20000; thread += 100) {
+        parcel &p = batches.emplace_back();
+        for (uint32_t i = thread; i < thread + 100; i++) {
+            kpt_activity a = parcel::plain(i + 1, 0, i, i + 2 + i % 20000 / 19999 * MS);
+            a.thread = i;
+            a.name = work;
+            p.thread(i, 50000 + i, "thread-" + std::to_string(i)).call(a);
+        }
+        ASSERT_EQ(kpti_findings_batch(findings, p.batch()), KPT_OK);
+    }
+    ASSERT_EQ(kpti_findings_write(findings, &rest, &out), KPT_OK);
+    const json made = read_json(std::string(out.text, out.size));
+    EXPECT_EQ(made["threads"].number(), 20000);
+    const json &place = made["own"].items.at(0)["longest"];
+    EXPECT_EQ(place["thread"].text, "thread-19999");
+    EXPECT_EQ(place["tid"].number(), 69999);
+    kpti_text_builder_free(&out);
+    kpti_findings_free(findings);
+}
+
 TEST_F(Findings, OtherOrdersAndShortRecordsAreRefused)
 {
     parcel p = t.delivery(KPT_ORDER_TIME);

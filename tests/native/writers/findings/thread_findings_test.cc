@@ -48,7 +48,7 @@ TEST_F(Locks, ThatThreadsWaitForAreFound)
     EXPECT_EQ(place["ns"].number(), 20e6);
     EXPECT_EQ(place["thread"].text, "worker-0");
     EXPECT_NE(made["findings"].items[0]["text"].text.find(
-                  "4 threads waited 800.000 ms together (the run took 1.000 s) in 40 calls of "
+                  "4 threads waited 800.000 ms together, 20.0 % of their time, in 40 calls of "
                   "_thread.lock.acquire, called by update (app/work.py:7)"),
               std::string::npos)
         << made["findings"].items[0]["text"].text;
@@ -63,6 +63,14 @@ TEST_F(Locks, AreNamedByTheLibrarysFunction)
     EXPECT_EQ(made["findings"].items[0]["evidence"]["in"]["short"].text,
               "acquire (python3.12/threading.py:7)");
     EXPECT_EQ(made["findings"].items[0]["evidence"]["by"]["short"].text, "update (app/work.py:7)");
+}
+
+/* Many threads wait a little: together it is much of the run, but little of their time. */
+TEST_F(Locks, ThatTakeLittleOfTheirThreadsTimeAreNone)
+{
+    waits(20, 10, 4 * MS, {acquire()});
+    EXPECT_EQ(kinds(), "");
+    EXPECT_EQ(found()["waits"].items.at(0)["total_ns"].number(), 800e6);
 }
 
 TEST_F(Locks, OfOneThreadAreNone)

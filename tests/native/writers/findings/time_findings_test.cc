@@ -40,6 +40,14 @@ TEST_F(Collections, OneLongPauseIsFound)
     EXPECT_EQ(kinds(), "gc");
 }
 
+/* 110 ms of 20 s, of which the collections take 0.6 %. */
+TEST_F(Collections, OneLongPauseOfALongRunIsNone)
+{
+    run(1, 110 * MS, KPT_KIND_GC);
+    call(0, python("main"), 19000 * MS, 1000 * MS);
+    EXPECT_EQ(kinds(), "");
+}
+
 TEST_F(Collections, ThatTakeLittleAreNone)
 {
     run(100, MS / 4, KPT_KIND_GC);
