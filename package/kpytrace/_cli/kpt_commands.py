@@ -18,8 +18,7 @@ def _convert_memory(source: str, path: str, options: dict[str, str]) -> int:
     if "no-compress" in options:
         raise Usage("a recording of memory is always packed: leave out --no-compress")
     if not path.endswith(tuple(suffix for suffix in SUFFIXES if suffix != ".kpt")):
-        raise Usage(f"{source} is a recording of memory, which becomes .pickle, .json, .pftrace or .tables.json; "
-                    f"`kpytrace report` shows it as a page")
+        raise Usage(f"{source} is a recording of memory, which becomes .pickle, .json, .pftrace, .html or .tables.json")
     began = time.perf_counter()
     memory.convert(source, path, "recover" in options)
     if "quiet" not in options:
@@ -34,7 +33,8 @@ usage: kpytrace convert [OPTION]... IN.kpt OUT
 
 Writes the trace of a .kpt file in the format of OUT's suffix: .json, .pftrace,
 .speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which completes a cut-off file.
-A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace or .tables.json."""
+A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace, .html or
+.tables.json."""
     known = (Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"), RECOVER,
              QUIET, HELP)
     parsed = parse_command(words, known, usage, (2,))

@@ -39,10 +39,6 @@ def _section(kind: str, data: bytes) -> bytes:
             + packed + b"</script>\n")
 
 
-def _memory_section(path: str, options: dict[str, str]) -> bytes:
-    return _section("memory", memory.open_tables(path, "recover" in options).text)
-
-
 def _put_trace(path: str, folder: str, page_bytes: int, options: dict[str, str], out: BinaryIO) -> tuple[int, int]:
     """Writes the section that the report writer appends to its page, named after the trace. Returns the numbers of
     calls and of bytes."""
@@ -52,13 +48,28 @@ def _put_trace(path: str, folder: str, page_bytes: int, options: dict[str, str],
     part = os.path.join(folder, "part.html")
     calls = file.write(part, "reporting")
     name = html.escape(os.path.basename(path)).encode("utf-8", "replace")
+    size = out.write(b'<script data-name="%s" ' % name)
+    return calls, size + _move(part, page_bytes + len(_BEGIN), out)
+
+
+def _move(part: str, begin: int, out: BinaryIO) -> int:
+    """Moves a file from a position on to the page. Returns the number of bytes."""
+    size = 0
     with open(part, "rb") as written:
-        written.seek(page_bytes + len(_BEGIN))
-        size = out.write(b'<script data-name="%s" ' % name)
+        written.seek(begin)
         while piece := written.read(_PIECE_BYTES):
             size += out.write(piece)
     os.unlink(part)
-    return calls, size
+    return size
+
+
+def _put_memory(path: str, folder: str, page_bytes: int, options: dict[str, str], out: BinaryIO) -> int:
+    """Writes the section of a memory recording: from a .kpt file with its moments. Returns the number of bytes."""
+    if not path.endswith(".kpt"):
+        return out.write(_section("memory", memory.open_tables(path).text))
+    part = os.path.join(folder, "part.html")
+    memory.convert(path, part, "recover" in options)
+    return _move(part, page_bytes, out)
 
 
 def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) -> tuple[int, int]:
@@ -76,7 +87,7 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
     for path in traces:
         counts = _put_trace(path, folder, len(page), options, out)
         calls, size = calls + counts[0], size + counts[1]
-    return calls, size + sum(out.write(_memory_section(path, options)) for path in memories)
+    return calls, size + sum(_put_memory(path, folder, len(page), options, out) for path in memories)
 
 
 def main(words: list[str]) -> int:
