@@ -10,14 +10,15 @@ __extension__ typedef unsigned __int128 wide;
 
 enum { SECOND_NS = 1000000000, APART_NS = 10000000 };
 
-/* Points that are too near each other have no rate; the counter's own is then in the state. */
+/* Points that are too near each other have no exact rate; the counter's own is then in the state, at the end of a
+ * recording. */
 static kpti_memory_time time_of(const kpti_memory_state *first, const kpti_memory_state *last)
 {
     uint64_t ns = 1;
     uint64_t ticks = 1;
     int64_t apart_ns; /* the states may be damaged */
     if (__builtin_sub_overflow(last->monotonic_ns, first->monotonic_ns, &apart_ns)) apart_ns = 0;
-    if (last->ticks > first->ticks && apart_ns >= APART_NS) {
+    if (last->ticks > first->ticks && apart_ns >= (last->hz ? APART_NS : 1)) {
         ns = (uint64_t)apart_ns;
         ticks = last->ticks - first->ticks;
     } else if (last->hz) {
@@ -36,54 +37,79 @@ static int64_t ns_at(const kpti_memory_time *t, uint64_t ticks)
     return (int64_t)((uint64_t)t->ns + (forwards ? ns : -ns));
 }
 
+/* Splits a record of *SIZE bytes. Returns what is behind its head, of which *SIZE receives the size, or NULL. */
+static const char *split(const char *bytes, kpti_memory_record *head, uint64_t *size)
+{
+    if (*size < sizeof *head) return NULL;
+    memcpy(head, bytes, sizeof *head);
+    *size -= sizeof *head;
+    return bytes + sizeof *head;
+}
+
 /* Reads the next record. Returns its bytes and their number, or NULL after the last one. */
 static const char *next_record(const kpti_memory_history *h, kpti_memory_record *head,
                                uint64_t *size)
 {
     const char *bytes;
-    while (h->records.next(h->records.ctx, &bytes, size)) {
-        if (*size < sizeof *head) continue;
-        memcpy(head, bytes, sizeof *head);
-        *size -= sizeof *head;
-        return bytes + sizeof *head;
-    }
-    return NULL;
+    const char *found = NULL;
+    while (!found && h->records.next(h->records.ctx, &bytes, size))
+        found = split(bytes, head, size);
+    return found;
+}
+
+static kpt_status take(kpti_memory_history *h, const kpti_memory_record *head, const char *bytes,
+                       uint64_t size)
+{
+    if (head->what == KPTI_MEMORY_EVENTS) h->count += head->count;
+    if (head->what == KPTI_MEMORY_NAMES)
+        return kpti_memory_names_take(&h->names, bytes, size, head->count);
+    if (head->what != KPTI_MEMORY_STATE || size < sizeof h->states_at[1]) return KPT_OK;
+    memcpy(&h->states_at[1], bytes, sizeof h->states_at[1]);
+    if (!h->states++) h->states_at[0] = h->states_at[1];
+    h->time = time_of(&h->states_at[0], &h->states_at[1]);
+    h->dropped = h->states_at[1].dropped;
+    h->merged = h->states_at[1].merged;
+    h->sample_bytes = h->states_at[1].sample_bytes;
+    return KPT_OK;
+}
+
+kpt_status kpti_memory_history_take(kpti_memory_history *h, const char *record, uint64_t size,
+                                    uint32_t *what)
+{
+    kpti_memory_record head = {0};
+    const char *bytes = split(record, &head, &size);
+    *what = head.what;
+    return bytes ? take(h, &head, bytes, size) : KPT_OK;
 }
 
 static kpt_status read_names(kpti_memory_history *h)
 {
-    kpti_memory_state first = {0};
-    kpti_memory_state last = {0};
     kpti_memory_record head;
     kpt_status status = KPT_OK;
     const char *bytes;
     uint64_t size;
     h->records.rewind(h->records.ctx);
-    while (status == KPT_OK && (bytes = next_record(h, &head, &size))) {
-        if (head.what == KPTI_MEMORY_EVENTS) h->count += head.count;
-        if (head.what == KPTI_MEMORY_NAMES)
-            status = kpti_memory_names_take(&h->names, bytes, size, head.count);
-        if (head.what == KPTI_MEMORY_STATE && size >= sizeof last) {
-            memcpy(&last, bytes, sizeof last);
-            if (!h->states++) first = last;
-        }
-    }
-    h->time = time_of(&first, &last);
-    h->dropped = last.dropped;
-    h->merged = last.merged;
-    h->sample_bytes = last.sample_bytes;
+    while (status == KPT_OK && (bytes = next_record(h, &head, &size)))
+        status = take(h, &head, bytes, size);
     return status == KPT_OK ? kpti_memory_names_finish(&h->names) : status;
+}
+
+kpt_status kpti_memory_history_begin(kpti_memory_history *h, const kpti_memory_records *records)
+{
+    memset(h, 0, sizeof *h);
+    h->records = *records;
+    h->time = time_of(&h->states_at[0], &h->states_at[1]);
+    h->model = calloc(1, sizeof *h->model);
+    if (!h->model || kpti_memory_names_begin(&h->names) != KPT_OK) return KPT_E_MEMORY;
+    h->live.pools = h->names.pools;
+    return KPT_OK;
 }
 
 kpt_status kpti_memory_history_open(kpti_memory_history *h, const kpti_memory_records *records,
                                     uint64_t max)
 {
-    kpt_status status;
-    memset(h, 0, sizeof *h);
-    h->records = *records;
-    h->model = malloc(sizeof *h->model);
-    if (!h->model) return KPT_E_MEMORY;
-    status = read_names(h);
+    kpt_status status = kpti_memory_history_begin(h, records);
+    if (status == KPT_OK) status = read_names(h);
     if (max && h->count > max) h->skip = h->count - max;
     h->count -= h->skip;
     h->dropped += h->skip;

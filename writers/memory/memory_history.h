@@ -4,6 +4,10 @@
  *
  *   open ──> first ──> next … ──> first ──> next … ──> close
  *
+ * Of a recording that still runs, each record is taken when it is there: names and events of a delivery come before its state.
+ *
+ *   begin ──> take … ──> next … ──> take … ──> next … ──> close
+ *
  * A block is identified by its address space and address. Where a block is allocated at the place of another one, that
  * one's free was lost: it ends then. Blocks that are alive at the end do not overlap. */
 #ifndef KPTI_WRITERS_MEMORY_MEMORY_HISTORY_H
@@ -54,8 +58,16 @@ typedef struct kpti_memory_time {
     uint64_t fraction;
 } kpti_memory_time;
 
+/* What the tables have beside the blocks at the peak, at the end and in all. */
+typedef struct kpti_memory_wanted {
+    int has_at; /* the blocks that were alive at_ns after the begin, which is then the only moment */
+    int64_t at_ns;
+    uint32_t temporary_within; /* memory_temporary.h; 0: the default */
+} kpti_memory_wanted;
+
 typedef struct kpti_memory_history {
     kpti_memory_records records;
+    kpti_memory_wanted wanted; /* zeroed: the owner sets it, and the pid, for the writers */
     kpti_memory_names names;
     uint64_t pid;
     uint64_t count; /* entries */
@@ -64,7 +76,8 @@ typedef struct kpti_memory_history {
     uint64_t sample_bytes; /* one byte in this many was sampled; 0: all blocks were recorded */
     uint32_t states;       /* 0: the records have no recording of memory */
     int is_damaged;        /* entries end where events cannot be unpacked */
-    kpti_memory_time time;
+    kpti_memory_time time; /* begins at the first state */
+    kpti_memory_state states_at[2]; /* the first and the last state */
     /* The position of next. */
     uint64_t skip; /* events before the first entry */
     uint64_t at;   /* events read */
@@ -83,6 +96,15 @@ typedef struct kpti_memory_history {
 kpt_status kpti_memory_history_open(kpti_memory_history *history,
                                     const kpti_memory_records *records, uint64_t max);
 void kpti_memory_history_close(kpti_memory_history *history);
+
+/* Begins a history whose records are taken one by one. RECORDS has those with events that were taken and not read. Returns
+ * KPT_OK or KPT_E_MEMORY; the caller closes the history in either case. */
+kpt_status kpti_memory_history_begin(kpti_memory_history *history,
+                                     const kpti_memory_records *records);
+/* Takes a record, whose bytes must live as long as the history if it has names. Returns KPT_OK, KPT_E_INVALID for damaged
+ * names, or KPT_E_MEMORY. *WHAT receives what it is, or 0. */
+kpt_status kpti_memory_history_take(kpti_memory_history *history, const char *record, uint64_t size,
+                                    uint32_t *what);
 
 /* Begins to read entries, again. */
 void kpti_memory_history_first(kpti_memory_history *history);

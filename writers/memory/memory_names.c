@@ -98,11 +98,26 @@ static kpt_status take_node(kpti_memory_names *n, cursor *c)
     return KPT_OK;
 }
 
-static kpt_status make_pools(kpti_memory_names *n)
+kpt_status kpti_memory_names_begin(kpti_memory_names *n)
 {
-    if (n->pools) return KPT_OK;
     n->pools = calloc(KPTI_MEMORY_POOL_COUNT, sizeof *n->pools);
-    return n->pools ? KPT_OK : KPT_E_MEMORY;
+    if (!n->pools) return KPT_E_MEMORY;
+    for (; n->slot_count < DOMAINS; n->slot_count++)
+        n->pools[n->slot_count].slot = n->slot_count;
+    return KPT_OK;
+}
+
+/* Sets the slot of a pool: that of another pool of its device, or a new one. */
+static void find_slot(kpti_memory_names *n, kpti_pool_tags *pool)
+{
+    pool->slot = n->slot_count;
+    for (uint32_t i = DOMAINS; i < KPTI_MEMORY_POOL_COUNT && pool->slot == n->slot_count; i++) {
+        const kpti_pool_tags *other = &n->pools[i];
+        if (other->is_used && other->type == pool->type && other->index == pool->index)
+            pool->slot = other->slot;
+    }
+    n->slot_count += pool->slot == n->slot_count;
+    pool->space = pool->type ? pool->slot : 0;
 }
 
 static kpt_status take_pool(kpti_memory_names *n, cursor *c)
@@ -114,8 +129,10 @@ static kpt_status take_pool(kpti_memory_names *n, cursor *c)
     pool.stream = number(c);
     pool.category = text(c);
     pool.owner = text(c);
-    if (index >= KPTI_MEMORY_POOL_COUNT) return KPT_E_INVALID;
-    if (make_pools(n) != KPT_OK) return KPT_E_MEMORY;
+    if (index < KPTI_MEMORY_POOL_OTHER || index >= KPTI_MEMORY_POOL_COUNT ||
+        n->pools[index].is_used)
+        return KPT_E_INVALID;
+    find_slot(n, &pool);
     pool.is_told = index >= KPTI_MEMORY_OWN_POOLS;
     n->has_reported |= pool.is_told;
     n->pools[index] = pool;
@@ -176,8 +193,8 @@ static void list_reported(kpti_memory_names *n)
     uint32_t kept = DOMAINS;
     for (uint32_t i = KPTI_MEMORY_OWN_POOLS; i < KPTI_MEMORY_POOL_COUNT; i++)
         if (n->pools[i].is_used)
-            n->devices[n->device_count++] =
-                (kpti_memory_device){"", n->pools[i].type, n->pools[i].index};
+            n->devices[n->device_count++] = (kpti_memory_device){
+                "", n->pools[i].type, n->pools[i].index, n->pools[i].slot, n->pools[i].space};
     if (n->device_count > kept)
         qsort(n->devices + kept, n->device_count - kept, sizeof *n->devices, by_number);
     for (uint32_t i = DOMAINS; i < n->device_count; i++)
@@ -190,21 +207,20 @@ static void list_reported(kpti_memory_names *n)
 
 static void find_device(kpti_memory_names *n, kpti_pool_tags *pool)
 {
-    const kpti_memory_device wanted = {"", pool->type, pool->index};
+    const kpti_memory_device wanted = {"", pool->type, pool->index, 0, 0};
     const kpti_memory_device *found =
         bsearch(&wanted, n->devices + DOMAINS, n->device_count - DOMAINS, sizeof wanted, by_number);
     pool->device = (uint32_t)(found - n->devices);
-    pool->space = pool->type ? pool->device : 0;
 }
 
 kpt_status kpti_memory_names_finish(kpti_memory_names *n)
 {
-    if (make_pools(n) != KPT_OK) return KPT_E_MEMORY;
-    n->devices = calloc(KPTI_MEMORY_POOL_COUNT, sizeof *n->devices);
+    if (!n->devices) n->devices = calloc(KPTI_MEMORY_POOL_COUNT, sizeof *n->devices);
     if (!n->devices) return KPT_E_MEMORY;
+    n->device_count = 0;
     for (; n->device_count < DOMAINS; n->device_count++) {
         kpti_memory_device *device = &n->devices[n->device_count];
-        device->index = -1;
+        *device = (kpti_memory_device){"", 0, -1, n->device_count, 0};
         (void)snprintf(device->name, sizeof device->name, "%s", domains[n->device_count]);
         n->pools[n->device_count].device = n->device_count;
     }
@@ -212,9 +228,10 @@ kpt_status kpti_memory_names_finish(kpti_memory_names *n)
     for (uint32_t i = KPTI_MEMORY_OWN_POOLS; i < KPTI_MEMORY_POOL_COUNT; i++)
         if (n->pools[i].is_used) find_device(n, &n->pools[i]);
     if (n->pools[KPTI_MEMORY_POOL_OTHER].is_used) { /* blocks whose device is unknown */
-        n->pools[KPTI_MEMORY_POOL_OTHER].device = n->pools[KPTI_MEMORY_POOL_OTHER].space =
-            n->device_count;
-        n->devices[n->device_count++] = (kpti_memory_device){"other", -1, -1};
+        kpti_pool_tags *pool = &n->pools[KPTI_MEMORY_POOL_OTHER];
+        pool->device = n->device_count;
+        n->devices[n->device_count++] =
+            (kpti_memory_device){"other", -1, -1, pool->slot, pool->space};
     }
     return KPT_OK;
 }

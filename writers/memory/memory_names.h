@@ -27,6 +27,8 @@ typedef struct kpti_memory_device {
     char name[32];
     int32_t type;  /* in Kineto's numbering; 0: CPU memory */
     int32_t index; /* -1: there is only one */
+    uint32_t slot;
+    uint32_t space;
 } kpti_memory_device;
 
 /* Blocks of one device, and what a host reported about them. */
@@ -38,8 +40,10 @@ typedef struct kpti_pool_tags {
     uint64_t stream;
     kpt_str category; /* empty: not known */
     kpt_str owner;
-    uint32_t device; /* index in devices; as the next one, after kpti_memory_names_finish */
-    uint32_t space;  /* address space: host memory is 0 */
+    uint32_t
+        slot; /* of the device, in the order in which devices appeared: does not change any more */
+    uint32_t space;  /* address space: host memory is 0; others have the slot of their device */
+    uint32_t device; /* index in devices, after kpti_memory_names_finish */
 } kpti_pool_tags;
 
 /* Initialized with zeroes. */
@@ -56,14 +60,17 @@ typedef struct kpti_memory_names {
     kpti_pool_tags *pools; /* KPTI_MEMORY_POOL_COUNT */
     kpti_memory_device *devices;
     uint32_t device_count;
+    uint32_t slot_count;
     int has_reported; /* at least one pool was reported by a host */
 } kpti_memory_names;
 
+/* Makes the pools, which stay where they are. Returns KPT_OK or KPT_E_MEMORY. */
+kpt_status kpti_memory_names_begin(kpti_memory_names *names);
 /* Adds COUNT names from SIZE bytes, which must live as long as NAMES. Returns KPT_OK, KPT_E_INVALID if they are
  * damaged, or KPT_E_MEMORY. */
 kpt_status kpti_memory_names_take(kpti_memory_names *names, const char *bytes, uint64_t size,
                                   uint32_t count);
-/* Lists the devices, once all names are taken. */
+/* Lists the devices of the names so far. After names were added it is called again. */
 kpt_status kpti_memory_names_finish(kpti_memory_names *names);
 void kpti_memory_names_free(kpti_memory_names *names);
 

@@ -143,7 +143,7 @@ static const kpti_pool_tags *pool_of(const kpti_memory_survey *s, const kpti_mem
 
 static uint32_t space_of(const kpti_memory_survey *s, const kpti_memory_region *region)
 {
-    return s->history->names.devices[region->device].type ? region->device : 0;
+    return s->history->names.devices[region->device].space;
 }
 
 uint32_t kpti_memory_region_first(const kpti_memory_survey *s, const kpti_memory_region *region)

@@ -154,8 +154,25 @@ static PyObject *memory_drop_spool(PyObject *module, PyObject *capsule)
     return Py_NewRef(Py_None);
 }
 
+/* An O& converter: what tables have beside the usual, None or (nanoseconds since the begin or -1, temporary_within). */
+static int as_wanted(PyObject *given, void *wanted)
+{
+    kpti_memory_wanted *out = wanted;
+    long long at_ns = -1;
+    unsigned int within = 0;
+    memset(out, 0, sizeof *out);
+    if (given == Py_None) return 1;
+    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "LI", &at_ns, &within)) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "wanted is a tuple or None");
+        return 0;
+    }
+    *out = (kpti_memory_wanted){at_ns >= 0, at_ns, within};
+    return 1;
+}
+
 static PyObject *memory_convert(PyObject *module, PyObject *args)
 {
+    kpti_memory_wanted wanted;
     kpti_session_error error;
     kpti_kpt_state state = KPTI_KPT_WHOLE;
     kpt_status status;
@@ -163,12 +180,12 @@ static PyObject *memory_convert(PyObject *module, PyObject *args)
     PyObject *path;
     int recover;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O&O&p", PyUnicode_FSConverter, &source, PyUnicode_FSConverter,
-                          &path, &recover))
+    if (!PyArg_ParseTuple(args, "O&O&pO&", PyUnicode_FSConverter, &source, PyUnicode_FSConverter,
+                          &path, &recover, as_wanted, &wanted))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    status = kpti_memory_file_convert(PyBytes_AsString(source), recover, PyBytes_AsString(path),
-                                      &state, &error);
+    status = kpti_memory_file_convert(PyBytes_AsString(source), recover, &wanted,
+                                      PyBytes_AsString(path), &state, &error);
     Py_END_ALLOW_THREADS;
     Py_DECREF(source);
     Py_DECREF(path);
@@ -224,25 +241,24 @@ static PyObject *memory_tracer(PyObject *module, PyObject *capsule)
                          KPTI_MEMORY_TRACER_CAPSULE, NULL);
 }
 
-typedef kpt_status (*path_fn)(kpti_recording *recording, const char *path,
-                              kpti_session_error *error);
-
-/* Runs CALL with the recording and the path in ARGS. */
-static PyObject *with_path(PyObject *args, path_fn call)
+/* Runs memory_export or, without WANTED, memory_at_term with the recording and the path in ARGS. */
+static PyObject *with_path(PyObject *args, const char *format, kpti_memory_wanted *wanted)
 {
     kpti_session_error error;
     kpti_recording *recording;
     kpt_status status;
     PyObject *capsule;
     PyObject *path;
-    if (!PyArg_ParseTuple(args, "OO&", &capsule, PyUnicode_FSConverter, &path)) return NULL;
+    if (!PyArg_ParseTuple(args, format, &capsule, PyUnicode_FSConverter, &path, as_wanted, wanted))
+        return NULL;
     recording = recording_of(capsule);
     if (!recording) {
         Py_DECREF(path);
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS;
-    status = call(recording, PyBytes_AsString(path), &error);
+    status = wanted ? kpti_recording_export(recording, wanted, PyBytes_AsString(path), &error)
+                    : kpti_recording_at_term(recording, PyBytes_AsString(path), &error);
     Py_END_ALLOW_THREADS;
     Py_DECREF(path);
     if (status != KPT_OK) return kpti_raise(&error, NULL);
@@ -251,14 +267,15 @@ static PyObject *with_path(PyObject *args, path_fn call)
 
 static PyObject *memory_export(PyObject *module, PyObject *args)
 {
+    kpti_memory_wanted wanted;
     (void)module;
-    return with_path(args, kpti_recording_export);
+    return with_path(args, "OO&O&", &wanted);
 }
 
 static PyObject *memory_at_term(PyObject *module, PyObject *args)
 {
     (void)module;
-    return with_path(args, kpti_recording_at_term);
+    return with_path(args, "OO&", NULL);
 }
 
 PyMethodDef kpti_memory_methods[] = {
@@ -270,7 +287,8 @@ PyMethodDef kpti_memory_methods[] = {
     {"memory_stream", memory_stream, METH_VARARGS,
      "memory_stream(recording, path, kind, info): writes the recording to PATH, a .kpt file, while "
      "it "
-     "runs; kind 0: the user's file, 1: a spool, 2: a spool without a name"},
+     "runs; kind 0: the user's file, 1: a spool, 2: a spool without a name, 3: no file, it is "
+     "added up"},
     {"memory_join", memory_join, METH_VARARGS,
      "memory_join(trace, recording): writes the recording to the .kpt file that the trace writes "
      "while it runs"},
@@ -279,11 +297,14 @@ PyMethodDef kpti_memory_methods[] = {
     {"memory_drop_spool", memory_drop_spool, METH_O,
      "memory_drop_spool(recording): removes the file of a spool, which exports still read"},
     {"memory_convert", memory_convert, METH_VARARGS,
-     "memory_convert(source, path, recover) -> how the .kpt file SOURCE ends; writes PATH from it"},
+     "memory_convert(source, path, recover, wanted) -> how the .kpt file SOURCE ends; writes PATH "
+     "from it. "
+     "wanted: None or (nanoseconds since the begin or -1, temporary_within)"},
     {"memory_is_recording", memory_is_recording, METH_O,
      "memory_is_recording(recording) -> True if it records in this process"},
     {"memory_export", memory_export, METH_VARARGS,
-     "memory_export(recording, path): writes the recording to PATH"},
+     "memory_export(recording, path, wanted): writes the recording to PATH; wanted: as in "
+     "memory_convert"},
     {"memory_at_term", memory_at_term, METH_VARARGS,
      "memory_at_term(recording, path): writes the recording to PATH at SIGTERM, unless the program "
      "handles SIGTERM"},

@@ -2,7 +2,16 @@
 
 #include <errno.h>
 
-#include "writers/memory/memory_formats.h"
+#include "writers/memory/memory_page.h"
+
+kpti_memory_write_fn kpti_memory_file_writer(const char *path)
+{
+    static const char page[] = ".html";
+    const size_t length = strlen(path);
+    if (length >= sizeof page && strcmp(path + length - sizeof page + 1, page) == 0)
+        return kpti_memory_page_write;
+    return kpti_memory_writer_of(path);
+}
 
 static void rewind_file(void *reader)
 {
@@ -30,7 +39,7 @@ static kpt_status write_history(const kpti_kpt_reader *reader, kpti_memory_histo
     if (!history->states)
         return kpti_session_fail(error, KPT_E_INVALID, "%.180s has no recording of memory", source);
     history->pid = reader->pid;
-    number = kpti_memory_write_file(history, kpti_memory_writer_of(path), path);
+    number = kpti_memory_write_file(history, kpti_memory_file_writer(path), path);
     if (!number) return KPT_OK;
     if (number != ENOMEM) return kpti_session_fail_io(error, number, path);
     return kpti_session_fail(error, KPT_E_MEMORY, "there is no memory to read %.180s", source);
@@ -46,7 +55,8 @@ static kpt_status refuse_damage(const kpti_kpt_reader *reader, const char *sourc
         source, (unsigned long long)reader->at, (unsigned long long)reader->size);
 }
 
-kpt_status kpti_memory_file_convert(const char *source, int recover, const char *path,
+kpt_status kpti_memory_file_convert(const char *source, int recover,
+                                    const kpti_memory_wanted *wanted, const char *path,
                                     kpti_kpt_state *state, kpti_session_error *error)
 {
     kpti_kpt_reader reader;
@@ -55,12 +65,14 @@ kpt_status kpti_memory_file_convert(const char *source, int recover, const char 
     const char *why;
     kpt_status status;
     int number;
-    if (!kpti_memory_writer_of(path))
-        return kpti_session_fail(error, KPT_E_UNSUPPORTED, KPTI_MEMORY_SUFFIXES ": %.180s", path);
+    if (!kpti_memory_file_writer(path))
+        return kpti_session_fail(error, KPT_E_UNSUPPORTED, KPTI_MEMORY_SUFFIXES " or .html: %.180s",
+                                 path);
     number = kpti_kpt_open(&reader, source, &why);
     if (number && !why) return kpti_session_fail_io(error, number, source);
     if (number) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", source, why);
     status = kpti_memory_history_open(&history, &records, 0);
+    history.wanted = *wanted;
     *state = reader.state;
     if (status == KPT_OK && *state == KPTI_KPT_DAMAGED && !recover)
         status = refuse_damage(&reader, source, error);

@@ -11,6 +11,7 @@
 #include "hosts/standalone/session/memory_file.h"
 #include "hosts/standalone/session/session_stream.h"
 #include "writers/kpt/kpt_writer.h"
+#include "writers/memory/memory_aggregate.h"
 
 struct kpti_recording {
     kpti_plugin_client client;
@@ -23,9 +24,10 @@ struct kpti_recording {
     kpti_recording_kind kind; /* the next seven: only if it is written while it runs */
     pid_t stream_pid;         /* 0: it is kept in memory */
     int stream_open;
-    int is_named;             /* the spool is still at its path */
-    _Atomic int stream_error; /* an errno: the tracer delivers nothing more */
-    kpti_session *session;    /* it has the stream, or NULL */
+    int is_named;                     /* the spool is still at its path */
+    _Atomic int stream_error;         /* an errno: the tracer delivers nothing more */
+    kpti_session *session;            /* it has the stream, or NULL */
+    kpti_memory_aggregate *aggregate; /* instead of a file, for its kind */
     kpti_kpt_writer stream;
     char stream_path[PATH_MAX];
 };
@@ -93,6 +95,11 @@ static kpt_status write_record(void *recording, const void *record, uint64_t siz
     kpti_recording *r = recording;
     int error;
     if (r->stream_pid != getpid()) return KPT_E_STATE; /* the file is the parent's */
+    if (r->kind == KPTI_RECORDING_AGGREGATE) {
+        const kpt_status status = kpti_memory_aggregate_take(r->aggregate, record, size);
+        if (status != KPT_OK) atomic_store(&r->stream_error, ENOMEM);
+        return status;
+    }
     error = r->session ? kpti_session_put_memory(r->session, record, size)
                        : kpti_kpt_put_memory(&r->stream, record, size);
     if (!error) return KPT_OK;
@@ -100,14 +107,24 @@ static kpt_status write_record(void *recording, const void *record, uint64_t siz
     return KPT_E_IO;
 }
 
-/* In the child of a fork the file is the parent's. */
+/* Whether the stream goes to a file of the user's, which is complete when the recording is stopped. */
+static int is_users(kpti_recording_kind kind)
+{
+    return kind == KPTI_RECORDING_FILE || kind == KPTI_RECORDING_JOINED;
+}
+
+/* In the child of a fork the file is the parent's. What the parent added up is not freed there: one of its threads may have
+ * been in the middle of a change. */
 static void leave_stream(kpti_recording *r)
 {
     if (!r->stream_open) return;
     r->stream_open = 0;
-    if (r->session)
+    if (r->session) {
         r->session = NULL;
-    else if (r->stream_pid == getpid())
+    } else if (r->kind == KPTI_RECORDING_AGGREGATE) {
+        if (r->stream_pid == getpid()) kpti_memory_aggregate_free(r->aggregate);
+        r->aggregate = NULL;
+    } else if (r->stream_pid == getpid())
         (void)kpti_kpt_close(&r->stream, r->kind == KPTI_RECORDING_FILE);
     else
         kpti_kpt_leave(&r->stream);
@@ -117,31 +134,38 @@ static void leave_stream(kpti_recording *r)
 static kpt_status prepare_stream(kpti_recording *r, const char *path, kpti_recording_kind kind,
                                  kpti_session_error *error)
 {
-    if (r->stream_pid && (kind == KPTI_RECORDING_FILE || kind == KPTI_RECORDING_JOINED))
+    if (r->stream_pid && is_users(kind))
         return kpti_session_fail(
             error, KPT_E_STATE,
             "%.180s is written by the parent of this process: make a new recording", path);
     leave_stream(r);
-    if (strlen(path) >= sizeof r->stream_path)
-        return kpti_session_fail_io(error, ENAMETOOLONG, path);
     if (!KPT_HAS(r->tracer.ops, kpt_memory_ops, stream))
         return kpti_session_fail(error, KPT_E_STATE,
                                  "this plugin can't write a recording while it runs");
-    memset(&r->stream, 0, sizeof r->stream);
     atomic_store(&r->stream_error, 0);
     return KPT_OK;
 }
 
-kpt_status kpti_recording_stream(kpti_recording *r, const char *path, kpti_recording_kind kind,
-                                 kpt_str info, kpti_session_error *error)
+/* The tracer delivers to the stream from here on. */
+static kpt_status begin_stream(kpti_recording *r, kpti_session_error *error)
+{
+    r->stream_pid = getpid();
+    r->stream_open = 1;
+    if (r->kind == KPTI_RECORDING_UNNAMED) kpti_recording_drop_spool(r);
+    return tell(r, r->tracer.ops->stream(r->tracer.self, write_record, r),
+                "memory can't be recorded", error);
+}
+
+/* Creates the file at PATH. */
+static kpt_status create_file(kpti_recording *r, const char *path, kpti_recording_kind kind,
+                              kpt_str info, kpti_session_error *error)
 {
     const int64_t base_ns = (int64_t)time(NULL) * 1000000000;
     char text[4096];
-    kpt_status status;
     int number;
-    if (r->stream_pid == getpid()) return KPT_OK;
-    status = prepare_stream(r, path, kind, error);
-    if (status != KPT_OK) return status;
+    if (strlen(path) >= sizeof r->stream_path)
+        return kpti_session_fail_io(error, ENAMETOOLONG, path);
+    memset(&r->stream, 0, sizeof r->stream);
     (void)snprintf(text, sizeof text, "version=%.*s\nrecording=memory\n%.*s",
                    (int)r->client.info.version.size, r->client.info.version.data, (int)info.size,
                    info.data);
@@ -149,11 +173,29 @@ kpt_status kpti_recording_stream(kpti_recording *r, const char *path, kpti_recor
     if (number) return kpti_session_fail_io(error, number, path);
     (void)snprintf(r->stream_path, sizeof r->stream_path, "%s", path);
     r->kind = kind;
-    r->stream_pid = getpid();
-    r->stream_open = r->is_named = 1;
-    if (kind == KPTI_RECORDING_UNNAMED) kpti_recording_drop_spool(r);
-    status = r->tracer.ops->stream(r->tracer.self, write_record, r);
-    return tell(r, status, "memory can't be recorded", error);
+    r->is_named = 1;
+    return KPT_OK;
+}
+
+static kpt_status make_aggregate(kpti_recording *r, kpti_session_error *error)
+{
+    r->aggregate = kpti_memory_aggregate_make();
+    if (!r->aggregate) return kpti_session_fail(error, KPT_E_MEMORY, "no memory for a recording");
+    r->kind = KPTI_RECORDING_AGGREGATE;
+    r->is_named = 0;
+    return KPT_OK;
+}
+
+kpt_status kpti_recording_stream(kpti_recording *r, const char *path, kpti_recording_kind kind,
+                                 kpt_str info, kpti_session_error *error)
+{
+    kpt_status status;
+    if (r->stream_pid == getpid()) return KPT_OK;
+    status = prepare_stream(r, path, kind, error);
+    if (status == KPT_OK)
+        status = kind == KPTI_RECORDING_AGGREGATE ? make_aggregate(r, error)
+                                                  : create_file(r, path, kind, info, error);
+    return status == KPT_OK ? begin_stream(r, error) : status;
 }
 
 kpt_status kpti_recording_join(kpti_recording *r, kpti_session *session, kpti_session_error *error)
@@ -168,20 +210,12 @@ kpt_status kpti_recording_join(kpti_recording *r, kpti_session *session, kpti_se
     (void)snprintf(r->stream_path, sizeof r->stream_path, "%s", path);
     r->session = session;
     r->kind = KPTI_RECORDING_JOINED;
-    r->stream_pid = getpid();
-    r->stream_open = 1;
-    status = r->tracer.ops->stream(r->tracer.self, write_record, r);
-    return tell(r, status, "memory can't be recorded", error);
-}
-
-static int is_spool(const kpti_recording *r)
-{
-    return r->kind == KPTI_RECORDING_SPOOL || r->kind == KPTI_RECORDING_UNNAMED;
+    return begin_stream(r, error);
 }
 
 void kpti_recording_drop_spool(kpti_recording *r)
 {
-    if (r->stream_pid != getpid() || !is_spool(r) || !r->is_named) return;
+    if (r->stream_pid != getpid() || is_users(r->kind) || !r->is_named) return;
     r->is_named = 0;
     if (kpti_kpt_is_in_place(&r->stream)) (void)unlink(r->stream_path);
 }
@@ -192,6 +226,11 @@ static kpt_status check_stream(const kpti_recording *r, int number, kpti_session
 {
     if (atomic_load(&r->stream_error)) number = atomic_load(&r->stream_error);
     if (!number || (r->session && number != ESHUTDOWN)) return KPT_OK;
+    if (r->kind == KPTI_RECORDING_AGGREGATE)
+        return kpti_session_fail(
+            error, KPT_E_MEMORY,
+            "there is no memory for more stacks and blocks of the recording: what "
+            "was allocated after that is not in it");
     if (number == ESHUTDOWN)
         return kpti_session_fail(
             error, KPT_E_IO,
@@ -224,26 +263,40 @@ kpt_status kpti_recording_flush(kpti_recording *r, kpti_session_error *error)
 static kpt_status end_stream(kpti_recording *r, kpti_session_error *error)
 {
     if (r->stream_pid != getpid()) return KPT_OK; /* the file is the parent's */
-    if (!r->stream_open || is_spool(r)) return check_stream(r, 0, error);
+    if (!r->stream_open || !is_users(r->kind)) return check_stream(r, 0, error);
     r->stream_open = 0;
     if (r->session) return check_stream(r, 0, error);
     return check_stream(r, kpti_kpt_close(&r->stream, 1), error);
 }
 
+static kpt_status write_aggregate(kpti_recording *r, const char *path, kpti_session_error *error)
+{
+    const int number = kpti_memory_aggregate_write(r->aggregate, path);
+    if (!number) return check_stream(r, 0, error);
+    if (number == EINVAL)
+        return kpti_session_fail(error, KPT_E_UNSUPPORTED,
+                                 "an aggregated recording of memory has no history, so it becomes "
+                                 ".tables.json or .html: %.180s",
+                                 path);
+    return kpti_session_fail_io(error, number, path);
+}
+
 /* Makes PATH from what is in the stream. The file is read through its descriptor: it may have no name any more. */
-static kpt_status convert(kpti_recording *r, const char *path, kpti_session_error *error)
+static kpt_status convert(kpti_recording *r, const kpti_memory_wanted *wanted, const char *path,
+                          kpti_session_error *error)
 {
     char source[PATH_MAX];
     kpti_kpt_state state;
     kpt_status status;
     if (r->session && !kpti_session_memory_path(r->session, error)) return error->status;
     if (r->stream_open) (void)r->tracer.ops->stream(r->tracer.self, write_record, r);
+    if (r->kind == KPTI_RECORDING_AGGREGATE) return write_aggregate(r, path, error);
     if (r->stream_open && !r->session) {
         (void)snprintf(source, sizeof source, "/proc/self/fd/%d", r->stream.fd);
     } else {
         (void)snprintf(source, sizeof source, "%s", r->stream_path);
     }
-    status = kpti_memory_file_convert(source, 0, path, &state, error);
+    status = kpti_memory_file_convert(source, 0, wanted, path, &state, error);
     if (status == KPT_OK) return check_stream(r, 0, error);
     if (r->kind == KPTI_RECORDING_SPOOL && r->is_named && kpti_kpt_is_in_place(&r->stream)) {
         const size_t end = strlen(error->text);
@@ -292,9 +345,16 @@ int kpti_recording_is_recording(const kpti_recording *r)
     return atomic_load(&r->recording_pid) == getpid();
 }
 
-kpt_status kpti_recording_export(kpti_recording *r, const char *path, kpti_session_error *error)
+kpt_status kpti_recording_export(kpti_recording *r, const kpti_memory_wanted *wanted,
+                                 const char *path, kpti_session_error *error)
 {
-    if (r->stream_pid == getpid()) return convert(r, path, error);
+    const int is_in_a_file = r->stream_pid == getpid() && r->kind != KPTI_RECORDING_AGGREGATE;
+    if (!is_in_a_file && (wanted->has_at || wanted->temporary_within))
+        return kpti_session_fail(error, KPT_E_UNSUPPORTED,
+                                 "this recording has no history in a file, so its tables are only "
+                                 "of the peak, the end and "
+                                 "all blocks: record without max_entries and without aggregate");
+    if (r->stream_pid == getpid()) return convert(r, wanted, path, error);
     return tell(r, r->tracer.ops->export_memory_history(r->tracer.self, kpt_str_of(path)),
                 "memory can't be exported", error);
 }
@@ -308,8 +368,9 @@ static int is_over(const struct timespec *until)
 
 static kpt_status write_all(kpti_recording *r, kpti_session_error *error)
 {
-    if (r->stream_pid != getpid() || is_spool(r))
-        return kpti_recording_export(r, r->term_path, error);
+    const kpti_memory_wanted wanted = {0};
+    if (r->stream_pid != getpid() || !is_users(r->kind))
+        return kpti_recording_export(r, &wanted, r->term_path, error);
     return kpti_recording_flush(r, error);
 }
 

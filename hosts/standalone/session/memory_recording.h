@@ -8,6 +8,7 @@
 
 #include "hosts/standalone/plugin_client.h"
 #include "hosts/standalone/session/session_types.h"
+#include "writers/memory/memory_history.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,8 +30,9 @@ typedef enum kpti_recording_kind {
     KPTI_RECORDING_SPOOL =
         1, /* PATH is a file from which others are made; it stays until kpti_recording_drop_spool */
     KPTI_RECORDING_UNNAMED =
-        2,                    /* the same, but PATH is removed at once: it ends with the process */
-    KPTI_RECORDING_JOINED = 3 /* the stream of a session: kpti_recording_join */
+        2, /* the same, but PATH is removed at once: it ends with the process */
+    KPTI_RECORDING_AGGREGATE = 3, /* no file: it is added up in memory (memory_aggregate.h) */
+    KPTI_RECORDING_JOINED = 4     /* the stream of a session: kpti_recording_join */
 } kpti_recording_kind;
 
 /* Before the first start: from then on the recording is written to PATH, a .kpt file, and not kept in memory. INFO has lines
@@ -56,10 +58,10 @@ kpt_status kpti_recording_stop(kpti_recording *recording, kpti_session_error *er
  * before free. */
 int kpti_recording_is_recording(const kpti_recording *recording);
 
-/* Writes the recording to PATH, in the format of its suffix. The tracer may run meanwhile. A failed export
- * leaves no file. If the stream could not be written completely, PATH has what is before, and the call returns KPT_E_IO. */
-kpt_status kpti_recording_export(kpti_recording *recording, const char *path,
-                                 kpti_session_error *error);
+/* Writes the recording to PATH, in the format of its suffix. WANTED: what is in tables, of a recording that is in a file. The
+ * tracer may run meanwhile. A failed export leaves no file. If the stream could not be written completely, PATH has what is before, and the call returns KPT_E_IO. */
+kpt_status kpti_recording_export(kpti_recording *recording, const kpti_memory_wanted *wanted,
+                                 const char *path, kpti_session_error *error);
 
 /* From this call on, SIGTERM writes the recording to PATH, or what is missing in a file of the user's, before it ends the process, unless the program
  * handles SIGTERM. PATH stays the same until kpti_recording_not_at_term. Returns KPT_OK, also if the thread for

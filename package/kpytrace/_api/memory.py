@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     Path = Union[str, os.PathLike[str]]
 
-SUFFIXES = (".pickle", ".json", ".pftrace", ".kpt")
+SUFFIXES = (".pickle", ".json", ".pftrace", ".kpt", ".html")
+AGGREGATED_SUFFIXES = (".tables.json", ".html")
 SPOOL = ".spool.kpt"  # is added to the path of an output that is made from a .kpt file
-_FILE, _NAMED_SPOOL, _UNNAMED_SPOOL = range(3)  # how the C host writes a recording while it runs
+_FILE, _NAMED_SPOOL, _UNNAMED_SPOOL, _AGGREGATE = range(4)  # how the C host writes a recording while it runs
 
 _lock = RLock()  # held during each call, so that a second thread waits
 _recordings = Registry()
@@ -37,7 +38,7 @@ def check_path(path: Path) -> str:
     name = os.fsdecode(path)
     if not name.endswith(SUFFIXES):
         raise ValueError("the path of a memory recording must end in .kpt, .pickle (for torch's memory viewer), "
-                         f".json, .pftrace or .tables.json: {name!r}")
+                         f".json, .pftrace, .tables.json or .html: {name!r}")
     return _options.check_output(name, "recording")
 
 
@@ -61,17 +62,27 @@ class Memory:
     _handle: object = None
 
     def __init__(self, path: Optional[Path] = None, sample_bytes: Union[int, str] = 0,
-                 max_entries: int = 0, max_frames: int = 0) -> None:
+                 max_entries: int = 0, max_frames: int = 0, aggregate: Union[bool, str] = False) -> None:
         self._path = None if path is None else check_path(path)
         self._arguments = (
             _check_number("sample_bytes", sample_bytes, _options.read_bytes),
             _check_number("max_entries", max_entries, _options.read_u64),
             _check_number("max_frames", max_frames, _options.read_u32))
-        if self._is_file and self._arguments[1]:
-            raise ValueError("max_entries keeps the last entries in memory, and a .kpt file has all of them: give one of "
-                             "the other suffixes")
+        self._aggregate = bool(_check_number("aggregate", aggregate, _options.read_switch))
+        if self._path is not None and self._path.endswith((".kpt", ".html")) and self._arguments[1]:
+            raise ValueError("max_entries keeps the last entries in memory, and a .kpt file has all of them, also the one "
+                             "that a page is made from: give one of the other suffixes")
+        if self._aggregate:
+            self._check_aggregated(self._path)
         self._numpy = numpy_import_hook.Watch(self)
         self._closed = False
+
+    def _check_aggregated(self, path: Optional[str]) -> None:
+        if self._arguments[1]:
+            raise ValueError("max_entries keeps the last entries, and aggregate keeps none: give one of them")
+        if path is not None and not path.endswith(AGGREGATED_SUFFIXES):
+            raise ValueError(f"an aggregated recording of memory has no history, so its path must end in .tables.json or "
+                             f".html: {path!r}; record without aggregate for the other formats")
 
     @property
     def _is_file(self) -> bool:
@@ -130,7 +141,9 @@ class Memory:
         if trace is not None:
             self._join(trace)
             return
-        if self._path is None:
+        if self._aggregate:
+            path, kind = "", _AGGREGATE
+        elif self._path is None:
             path = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"kpytrace-{os.urandom(8).hex()}{SPOOL}")
             kind = _UNNAMED_SPOOL
         elif self._is_file:
@@ -194,7 +207,7 @@ class Memory:
             try:
                 self._end()
                 if self._path is not None and not self._is_file:
-                    native.standalone.memory_export(self._handle, self._path)
+                    native.standalone.memory_export(self._handle, self._path, None)
                     native.standalone.memory_drop_spool(self._handle)
                 native.standalone.memory_not_at_term(self._handle)
             finally:
@@ -208,24 +221,40 @@ class Memory:
         if target.endswith(".kpt"):
             raise ValueError(f"a .kpt file is written while memory is recorded: give its name to kpytrace.memory, not to "
                              f"export: {os.fsdecode(path)!r}")
+        if self._arguments[1] and target.endswith(".html"):
+            raise ValueError("max_entries keeps the last entries in memory, and a page is made from a recording in a file: "
+                             "give one of the other suffixes")
+        if self._aggregate:
+            self._check_aggregated(target)
+        self._export(target, None)
+        return target
+
+    def _export(self, target: str, wanted: Optional[tuple[int, int]]) -> None:
         with _lock:
             if self._handle is None:
                 raise RuntimeError("this recording has not been started: call start() first")
             if self._closed:
                 raise RuntimeError("this recording is closed, and its data has been freed")
-            native.standalone.memory_export(self._handle, target)
-        return target
+            native.standalone.memory_export(self._handle, target, wanted)
 
-    def tables(self) -> Tables:
+    def tables(self, at: Union[float, str, None] = None, temporary_within: int = 0) -> Tables:
         """Returns the bytes that each line and function has allocated so far, also while the recording runs: at
-        the peak, at the end, and in all. Two such tables can be compared: after.diff(before)."""
+        the peak, at the end, and in all. Two such tables can be compared: after.diff(before).
+
+        at                also the blocks that were alive so many seconds after the begin of the recording, 12.5 or
+                          "12.5s": rows("moment")
+        temporary_within  a block is temporary if the thread that allocated it freed it before that thread made so
+                          many more; 0: 2"""
+        wanted = (-1 if at is None else _check_number("at", at, _options.read_time),
+                  _check_number("temporary_within", temporary_within, _options.read_within))
         from .._files.memory_tables import Tables
 
         # Not with tempfile: the import would allocate the largest rows of a small recording.
         folder = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"kpytrace-{os.urandom(8).hex()}")
         os.mkdir(folder, 0o700)
         try:
-            path = self.export(os.path.join(folder, "memory.tables.json"))
+            path = os.path.join(folder, "memory.tables.json")
+            self._export(path, wanted)
             try:
                 return Tables(path)
             finally:
@@ -260,23 +289,25 @@ def own_calls() -> tuple[tuple[str, str, bytes], ...]:
 
 
 def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, max_entries: int = 0,
-           max_frames: int = 0) -> Memory:
+           max_frames: int = 0, aggregate: Union[bool, str] = False) -> Memory:
     """Records every block that Python allocates and frees, in every thread, with the stack that did it.
 
     path           the file of the recording: .kpt, which is written meanwhile, and from which
                    `kpytrace convert` makes the others; .pickle, for torch's memory viewer
-                   (pytorch.org/memory_viz), .json, Chrome trace JSON, .pftrace, for Perfetto, or
-                   .tables.json, for `kpytrace memory`, which are written at the end of the block. With
-                   None no file is written; export() writes one at any time
+                   (pytorch.org/memory_viz), .html, a page for the browser, .json, Chrome trace JSON,
+                   .pftrace, for Perfetto, or .tables.json, for `kpytrace memory`, which are written at
+                   the end of the block. With None no file is written; export() writes one at any time
     sample_bytes   record a random sample, one block per so many bytes ("512kB"), at next to no
                    cost; 0: every block
     max_entries    keep only the last so many allocations and frees; 0: all
     max_frames     keep only the innermost so many frames of a stack; 0: all
+    aggregate      keep live bytes and totals by stack, and no history, for runs of days: no file grows;
+                   export() writes .tables.json or .html at any time
 
     >>> with kpytrace.memory("snapshot.pickle"):
     ...     work()
     """
-    return Memory(path, sample_bytes, max_entries, max_frames)
+    return Memory(path, sample_bytes, max_entries, max_frames, aggregate)
 
 
 # --- the first start, the end of the process, and its children -----------------------------------

@@ -130,6 +130,19 @@ def _quantity(units: Mapping[str, int], example: str) -> Callable[[object], int]
 
 read_u32, read_u64 = _number(_MAX_32), _number(_MAX_64)
 read_bytes = _quantity(_BYTES, "64MB")
+read_within = _number(1000)
+read_switch = _switch
+
+
+def read_time(value: object) -> int:
+    """Returns nanoseconds for seconds, as a number, or for a time with its unit, "12.5s"."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not 0 <= value < 2**33:
+            raise ValueError("must be a number of seconds from 0 on")
+        return round(value * 10**9)
+    if not isinstance(value, str) or value.strip()[-1:].isdigit():
+        raise ValueError("must be a time with its unit, as in '12.5s'")
+    return _quantity(_NS, "12.5s")(value)
 
 
 def _ring(value: object) -> tuple[str, int]:

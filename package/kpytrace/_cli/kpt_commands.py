@@ -39,11 +39,12 @@ def _part(source: str, header: File | None, path: str, options: dict[str, str]) 
 
 
 def _convert_memory(source: str, path: str, options: dict[str, str]) -> int:
+    from .._api.memory import SUFFIXES
+
     if "no-compress" in options:
         raise Usage("a recording of memory is always packed: leave out --no-compress")
-    if not path.endswith(_OF_MEMORY + _OF_EITHER):
-        raise Usage(f"{source} is a recording of memory, which becomes .pickle, .json, .pftrace or .tables.json; "
-                    f"`kpytrace report` shows it as a page")
+    if not path.endswith(tuple(suffix for suffix in SUFFIXES if suffix != ".kpt")):
+        raise Usage(f"{source} is a recording of memory, which becomes .pickle, .json, .pftrace, .html or .tables.json")
     began = time.perf_counter()
     memory.convert(source, path, "recover" in options)
     if "quiet" not in options:
@@ -59,8 +60,8 @@ usage: kpytrace convert [OPTION]... IN OUT
 Writes the trace of a .kpt file, or of one in Chrome's JSON format (.json, .json.gz), in the format
 of OUT's suffix: .json, .pftrace, .speedscope.json, .collapsed, .html, also with .gz, or .kpt itself,
 which completes a cut-off file. OUT may be -, stdout, which gets JSON.
-A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace or .tables.json. Of a file with both,
-.kpt and .html have both."""
+A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace, .html or
+.tables.json. Of a file with both, .kpt and .html have both."""
     known = (Argument("part", "PART", "calls or memory: what .json and .pftrace have of a file with both"),
              Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"), RECOVER,
              QUIET, HELP)

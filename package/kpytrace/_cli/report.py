@@ -72,8 +72,11 @@ def make(files: list[str], options: dict[str, str], folder: str, out: BinaryIO) 
     for path, side in zip(traces, sides):
         file = KptFile(path, options)
         page.put_trace(path, file.info, lambda part: file.write(part, "reporting"), side)
-    for path in memories:  # the state of a file with calls, too, has been printed
-        page.put_memory(memory.open_tables(path, "recover" in options, path not in traces).text)
+    for path in memories:
+        if path.endswith(".kpt"):  # the state of a file with calls, too, has been printed
+            page.put_memory(lambda part: memory.convert(path, part, "recover" in options, None, path not in traces))
+        else:
+            page.put_memory_tables(memory.open_tables(path).text)
     page.end()
     return page.calls, page.size
 

@@ -23,12 +23,14 @@ _OWN = (
              ".kpt, .html, .speedscope.json, .collapsed, and each but .kpt also with .gz "
              "(default: kpytrace.kpt); - is stdout", "o"),
     Argument("memory", "FILE", "record the memory that Python allocates, and write it to this file: .kpt, which is "
-             "written meanwhile and converted later, .pickle for torch's memory viewer, .json, .pftrace, or "
-             ".tables.json for `kpytrace memory`. Calls are then recorded only if --output is given; both may name one .kpt "
-             "file, which then has both"),
+             "written meanwhile and converted later, .html, a page, .pickle for torch's memory viewer, .json, "
+             ".pftrace, or .tables.json for `kpytrace memory`. Calls are then recorded only if --output is given; both may "
+             "name one .kpt file, which then has both"),
     Argument("memory-sample", "SIZE", "sample one byte of memory in so many, 512kB, which costs next to "
              "nothing (default: every block)"),
     Argument("memory-entries", "N", "keep the last so many allocations and frees (default: all)"),
+    Argument("memory-aggregate", "", "keep live bytes and totals by stack, and no history, so that nothing grows in a run of "
+             "days; the file is .html or .tables.json"),
     Argument("no-gpu", "", "do not record GPUs"),
     Argument("gpu-calls", "", "record GPUs with nearly every call of CUDA, waits and CUPTI's overhead; this slows a "
              "program with many short calls"),
@@ -38,6 +40,9 @@ _OWN = (
     Argument("quiet", "", "print nothing", "q"),
     Argument("help", "", "print this", "h"),
 )
+
+
+_MEMORY_OPTIONS = {"memory-sample": "sample_bytes", "memory-entries": "max_entries", "memory-aggregate": "aggregate"}
 
 
 def _argument(option: Option) -> Argument:
@@ -125,16 +130,14 @@ def _reach(environment: dict[str, str]) -> None:
 
 def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
     """Moves the options of memory recordings from `options` to the environment."""
-    given = {name: options.pop(f"memory-{name}") for name in ("sample", "entries")
-             if f"memory-{name}" in options}
+    values = {name: options.pop(option) for option, name in _MEMORY_OPTIONS.items() if option in options}
     path = options.pop("memory", None)
     if path is None:
-        if given:
-            raise Usage("--memory-sample and --memory-entries need --memory FILE")
+        if values:
+            raise Usage(f"{', '.join(f'--{option}' for option in _MEMORY_OPTIONS)} need --memory FILE")
         return
     from .._api.memory import Memory
 
-    values = {{"sample": "sample_bytes", "entries": "max_entries"}[k]: v for k, v in given.items()}
     try:
         Memory(process_info.expand(path) or path, **values)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     Path = Union[str, os.PathLike[str]]
     Frame = tuple[str, str, int]
     Key = tuple[str, str, int]
+    Amounts = dict[int, tuple[int, int]]  # bytes and blocks by index of a row
 
 SCHEMA = "kpytrace.memory.1"
-TIMES = ("peak", "end", "all")
+TIMES = ("peak", "end", "all")  # a pair of columns each
+CHOICES = (*TIMES, "temporary", "moment")
 _NUMBERS = ("sample_bytes", "entries", "entries_dropped", "frees_of_earlier_blocks", "peak_time_ns", "end_time_ns")
 _FRAMES = ("line", "function", "file")
 KINDS = (*_FRAMES, "device", "module", "category")
@@ -85,8 +87,15 @@ class Tables:
     peak_time_ns: int
     end_time_ns: int
     devices: list[str]
+    begin_time_ns: int
+    temporary_within: int
+    moment_ns: int  # between the begin of the recording and the moment for which the tables were made
     _rows: list[list[Any]]
     _nodes: list[tuple[int, Frame]]  # the index of the caller, and the frame; the first node is outside of Python
+    _temporary: Optional[Amounts]
+    _moment: Optional[Amounts]
+    _until_ns: int
+    _series: Optional[dict[str, Any]]
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -131,16 +140,71 @@ class Tables:
                     or not all(0 <= amount <= _MAX for amount in amounts[:6])):
                 raise ValueError("a row does not have the amounts of the peak, the end and all blocks")
         self._rows, self._nodes = data["rows"], nodes
+        self.temporary_within = _of(int, data.get("temporary_within", 0))
+        self._temporary = self._moment = None
+        self.moment_ns = 0
+        if "temporary" in data:
+            self._temporary = self._sum([number for entry in data["temporary"] for number in entry])
+        self.begin_time_ns, self._until_ns = (_of(int, data.get(name, 0)) for name in ("begin_time_ns", "until_time_ns"))
+        if "moments" in data:
+            self.moment_ns = max((_of(int, time) for time, _ in data["moments"]), default=0)
+            self._moment = self._sum([number for _, changes in data["moments"] for number in changes])
+        self._series = data.get("series")
+        if self._series is not None:
+            self._check_series(self._series)
+
+    def _sum(self, changes: list[Any]) -> Amounts:
+        """Adds up the changes of rows, each with an index, bytes and blocks."""
+        found: Amounts = {}
+        for index, size, count in zip(changes[::3], changes[1::3], changes[2::3]):
+            before = found.get(_below(len(self._rows), index), (0, 0))
+            found[index] = before[0] + _of(int, size), before[1] + _of(int, count)
+        if len(changes) % 3 or any(min(amount) < 0 for amount in found.values()):
+            raise ValueError("a change of a row does not have bytes and blocks")
+        return found
+
+    def _check_series(self, series: dict[str, Any]) -> None:
+        _of(int, series["step_ns"])
+        for name in ("last", "most"):
+            lines = [[_of(int, value) for value in line] for line in series[name]]
+            if len(lines) != 1 + len(self.devices) or any(len(line) not in (0, len(lines[0])) for line in lines):
+                raise ValueError("the series does not have a line for each device")
+
+    def _rows_of(self, at: str) -> list[tuple[list[Any], int, int]]:
+        if at in TIMES:
+            column = 2 + 2 * TIMES.index(at)
+            return [(row, row[column], row[column + 1]) for row in self._rows]
+        if at == "moment" and self._moment is not None and self.moment_ns > self._until_ns - self.begin_time_ns:
+            raise ValueError(f"there is no moment {self.moment_ns / 1e9:g} s after the begin: the "
+                             f"recording has {(self._until_ns - self.begin_time_ns) / 1e9:g} s")
+        found = self._temporary if at == "temporary" else self._moment
+        if found is None and at == "moment":
+            raise ValueError(f"{self._path} has no moment: make tables of a recording with tables(at=SECONDS)")
+        if found is None:
+            raise ValueError("temporary allocations are known only where every block is recorded: record without "
+                             "sampling, with this version of kpytrace")
+        return [(self._rows[index], *amount) for index, amount in found.items()]
 
     def _amounts(self, at: str, device: Optional[str]) -> list[tuple[list[Any], int, int]]:
         """Returns the row, bytes and blocks of each row that has blocks."""
-        column = 2 + 2 * _check("at", at, TIMES)
+        _check("at", at, CHOICES)
         wanted = None if device is None else _check("device", device, tuple(self.devices))
-        return [(row, row[column], row[column + 1]) for row in self._rows
-                if row[column + 1] and wanted in (None, row[0])]
+        return [found for found in self._rows_of(at) if found[2] and wanted in (None, found[0][0])]
+
+    def series(self, device: Optional[str] = None) -> list[tuple[int, int, int]]:
+        """Returns live bytes over time, at most 1,024 points for a recording of any length: for each the time of its
+        end in nanoseconds since the begin, the bytes at that time, and the most since the point before."""
+        number = 0 if device is None else 1 + _check("device", device, tuple(self.devices))
+        series: Optional[dict[str, Any]] = self._series
+        if series is None:
+            raise ValueError(f"{self._path} has no live bytes over time: an older version of kpytrace made it")
+        step: int = series["step_ns"]
+        pairs = zip(series["last"][number], series["most"][number])
+        return [((i + 1) * step, last, most) for i, (last, most) in enumerate(pairs)]
 
     def total(self, at: str = "end", device: Optional[str] = None) -> tuple[int, int]:
-        """Returns the sum of bytes and blocks: at the "peak", at the "end", or "all" that were ever allocated."""
+        """Returns the sum of bytes and blocks: at the "peak", at the "end", "all" that were ever allocated, or as in
+        rows()."""
         rows = self._amounts(at, device)
         return sum(row[1] for row in rows), sum(row[2] for row in rows)
 
@@ -184,7 +248,8 @@ class Tables:
     def rows(self, at: str = "end", by: str = "line", device: Optional[str] = None) -> list[Row]:
         """Returns rows by line, function, file or device, or for tensors by module or category, the largest first.
         `at` selects the blocks that were alive at the "peak" or at the "end" (allocated since the start and not
-        freed), or "all" allocated blocks."""
+        freed), or "all" allocated blocks, or those that were "temporary" (their thread freed them before it made
+        `temporary_within` more), or those that were alive at the "moment" for which the tables were made."""
         _check("by", by, KINDS)
         found: dict[Key, Row] = {}
         amounts = self._amounts(at, device)

@@ -39,10 +39,25 @@ class ReportPage:
         self.calls += write(self._part)
         about = {"name": os.path.basename(path), "title": process_info.title(info), "command": info.get("command", ""),
                  "side": side}
+        self._hosts.append(info.get("host", ""))
+        self._move(about)
+
+    def put_memory(self, write: Callable[[str], None]) -> None:
+        """Adds the section of a recording of memory. `write` writes a page of it alone."""
+        write(self._part)
+        self._move({})
+
+    def put_memory_tables(self, tables: bytes) -> None:
+        if self._is_redacted:
+            self._held.append((Content("memory", tables), {}))
+        else:
+            self.size += self._out.write(section("memory", tables))
+
+    def _move(self, about: dict[str, str]) -> None:
+        """Adds the sections of the page that was written, the first one with what describes its process."""
         with open(self._part, "rb") as written:
             written.seek(self._page_bytes)
             if self._has_source or self._is_redacted:
-                self._hosts.append(info.get("host", ""))
                 for kind, data in sections(written.read()):
                     self._held.append((Content(kind, data), about if kind == "trace" else {}))
             else:
@@ -51,12 +66,6 @@ class ReportPage:
                 while piece := written.read(_PIECE_BYTES):
                     self.size += self._out.write(piece)
         os.unlink(self._part)
-
-    def put_memory(self, tables: bytes) -> None:
-        if self._is_redacted:
-            self._held.append((Content("memory", tables), {}))
-        else:
-            self.size += self._out.write(section("memory", tables))
 
     def end(self) -> None:
         """Writes what was held."""

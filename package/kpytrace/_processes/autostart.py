@@ -128,10 +128,11 @@ class _Allocations:
                  merges: bool = False) -> None:
         from .._api import memory
 
-        known = {name: options[name] for name in ("sample_bytes", "max_entries", "max_frames") if name in options}
+        known = {name: options[name] for name in ("sample_bytes", "max_entries", "max_frames", "aggregate")
+                 if name in options}
         if len(known) < len(options):
             raise ValueError(f"unknown option {next(iter(options.keys() - known))!r}; the options are sample_bytes, "
-                             f"max_entries and max_frames")
+                             f"max_entries, max_frames and aggregate")
         self.quiet, self.output, self.family = quiet, output, family if merges else None
         self.next = "" if quiet else next_line(shown_path(output))
         self.recorded = memory.Memory(output, **known)  # type: ignore[arg-type]

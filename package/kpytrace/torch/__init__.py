@@ -161,7 +161,7 @@ def _set_memory_factory(torch: ModuleType, shim: Any, wanted: bool) -> None:
 
 
 def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, max_entries: int = 0,
-           max_frames: int = 0, modules: bool = True) -> Memory:
+           max_frames: int = 0, aggregate: Union[bool, str] = False, modules: bool = True) -> Memory:
     """Records the memory that kpytrace.memory() does, and torch's tensors, in the processor's memory and in
     CUDA's, in every thread. install() need not have been called. Raises TorchHostError.
 
@@ -172,7 +172,7 @@ def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, ma
     """
     from ._memory import TensorMemory
 
-    return TensorMemory(path, modules, sample_bytes, max_entries, max_frames)
+    return TensorMemory(path, modules, sample_bytes, max_entries, max_frames, aggregate)
 
 
 def memory_by_module(path: Path) -> list[tuple[str, int, int]]:

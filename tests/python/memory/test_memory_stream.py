@@ -238,7 +238,7 @@ print(len(kept))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn('data-kind="memory"', (self.folder / "page.html").read_text("utf-8"))
         self.assertIn("recording:    memory", kpytrace_command("info", self.path).stdout)
-        self.assertIn("is a recording of memory", self.convert("page.html", status=2))
+        self.assertIn("is a recording of memory", self.convert("page.collapsed", status=2))
         self.assertIn("is always packed", self.convert("memory.pickle", "--no-compress", status=2))
 
 

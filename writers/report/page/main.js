@@ -223,24 +223,9 @@ class Page {
 
   beginMemory(tables) {
     this.tables = tables;
-    this.memory = new Flame(byId('memory-rows'), showBytes, (node) => this.tellFrame(this.memory, node));
-    for (const [value, text] of MEMORY_TIMES) byId('memory-at').append(new Option(text, value));
-    byId('memory-device').append(new Option('All devices', -1));
-    tables.devices.forEach((name, i) => byId('memory-device').append(new Option(visible(name), i)));
-    byId('memory-at').onchange = byId('memory-device').onchange = () => this.drawMemory();
-    byId('memory-reset').onclick = () => this.memory.zoom(0);
-    this.memoryNames = memoryNames(tables);
-    this.drawMemory();
-  }
-
-  drawMemory() {
-    const {tables} = this;
-    const tree = memoryTree(tables, byId('memory-at').value, Number(byId('memory-device').value));
-    const blocks = tree.calls.reduce((sum, count) => sum + count, 0);
-    this.memory.set(tree, this.memoryNames);
-    const guessed = tables.sample_bytes ? `, estimated from samples, one byte in ${showCount(tables.sample_bytes)}` : '';
-    const lost = tables.entries_dropped ? `; ${showCount(tables.entries_dropped)} entries were dropped` : '';
-    byId('memory-text').textContent = `${showBytes(tree.total[0])} in ${showCount(blocks)} blocks${guessed}${lost}`;
+    this.memoryTab = new MemoryTab(tables, (flame, node) => this.tellFrame(flame, node));
+    this.memory = this.memoryTab.flame;
+    this.memoryNames = this.memoryTab.names;
   }
 
   /* --- the page --- */
@@ -278,7 +263,7 @@ class Page {
   redraw() {
     if (this.tab === 'timeline') this.timeline.change();
     if (this.tab === 'flame') this.flame.change();
-    if (this.tab === 'memory') this.memory.change();
+    if (this.tab === 'memory') this.memoryTab.change();
   }
 
   find() {
