@@ -182,11 +182,13 @@ static kpti_memory_step take_step(input *in, uint64_t ticks)
     return step;
 }
 
+/* All pools are of one space: a free has that of its block. */
 static int is_same(const kpti_memory_step *a, const kpti_memory_step *b, uint32_t shift)
 {
     return a->address == b->address && a->size == b->size && a->os_tid == b->os_tid &&
-           a->stack == b->stack && a->pool == b->pool && a->kind == b->kind &&
-           b->ticks <= a->ticks && a->ticks - b->ticks < UINT64_C(1) << shift;
+           a->stack == b->stack && a->kind == b->kind &&
+           (a->pool == b->pool || a->kind == KPTI_MEMORY_FREE) && b->ticks <= a->ticks &&
+           a->ticks - b->ticks < UINT64_C(1) << shift;
 }
 
 static void pack_and_unpack(input *in)
