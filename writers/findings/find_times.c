@@ -65,7 +65,7 @@ kpt_status kpti_find_collections(kpti_finding_list *list)
     const int is_long =
         c.longest.ns >= KPTI_MAX_COLLECTION_NS &&
         kpti_permille(c.longest.ns, kpti_found_run_ns(f)) >= KPTI_MIN_PAUSE_PERMILLE;
-    if (!is_long && (c.total_ns < KPTI_MIN_COLLECTIONS_NS || permille < KPTI_MIN_SHARE_PERMILLE))
+    if (!is_long && (c.total_ns < KPTI_MIN_COLLECTIONS_NS || permille < KPTI_MIN_GC_PERMILLE))
         return KPT_OK;
     kpti_finding_begin(list, "gc", "Garbage collection");
     kpti_text_put_count(out, c.count);

@@ -50,7 +50,7 @@ TEST_F(Collections, OneLongPauseOfALongRunIsNone)
 
 TEST_F(Collections, ThatTakeLittleAreNone)
 {
-    run(100, MS / 4, KPT_KIND_GC);
+    run(100, MS * 9 / 10, KPT_KIND_GC);
     EXPECT_EQ(kinds(), "");
 }
 
