@@ -53,8 +53,8 @@ enum {
      * so the id is 0; the parent is the innermost call that contains the whole range. value0 is a
      * number that the begin and the end of one range share, among the ranges that are open at a
      * time. At a begin, the low byte of value1 is KPT_SCOPE_*, the next byte KPT_OPERATOR_*, and
-     * value2 is record_id. A begin has the text as its name; the strings of that name are valid
-     * until the delivery returns. In KPT_ORDER_START a range is one activity, a begin with the
+     * value2 is record_id; with KPT_DELIVER_INPUTS, line is that of an operator. A begin has the text
+     * as its name; the strings of that name are valid until the delivery returns. In KPT_ORDER_START a range is one activity, a begin with the
      * range's end as its end_ns. Only with KPT_DELIVER_RANGES. Since 1.2. */
     KPT_KIND_RANGE_BEGIN = 6,
     KPT_KIND_RANGE_END = 7
@@ -103,8 +103,8 @@ typedef struct kpt_activity {
 #define KPT_ACTIVITY_V1_SIZE KPT_FIELD_END(kpt_activity, value2)
 
 enum {
-    /* Not a name: function has the inputs of operators (kpt_inputs.h), and the other strings are
-     * empty. Since 1.2. */
+    /* Not a name: function has the inputs of operators or ranges (kpt_inputs.h), and the other
+     * strings are empty. Since 1.2. */
     KPT_NAME_INPUTS = 1 << 0
 };
 
@@ -190,8 +190,9 @@ enum {
      * missing, ends there. Calls that would cross a range are cut, as at KPT_MARK_BEGIN. Without
      * this flag ranges change nothing. Since 1.2. */
     KPT_DELIVER_RANGES = 1 << 3,
-    /* Also deliver the inputs of operators. Equal inputs are one kpt_name with KPT_NAME_INPUTS, whose
-     * strings are valid until the delivery returns. Since 1.2. */
+    /* Also deliver the inputs of operators and, with KPT_DELIVER_RANGES, of ranges. Equal inputs are
+     * one kpt_name with KPT_NAME_INPUTS, whose strings are valid until the delivery returns. Since
+     * 1.2. */
     KPT_DELIVER_INPUTS = 1 << 4
 };
 

@@ -1,4 +1,4 @@
-/* kpt_inputs.h: the inputs of an operator, as bytes that a host writes and a recording keeps
+/* kpt_inputs.h: the inputs of an operator or a range, as bytes that a host writes and a recording keeps
  * (kpt_operator.inputs, KPT_DELIVER_INPUTS); since 1.2.
  *
  * Inputs follow each other. Each begins with a byte, KPT_INPUT_*, which defines what follows:
@@ -11,8 +11,12 @@
  *   DOUBLE   8 bytes: its bits, the lowest byte first
  *   COMPLEX  16 bytes: two of those
  *   SCALARS  scalars, each FALSE, TRUE, INT, DOUBLE or COMPLEX; then END
+ *   KEYWORDS the keywords, behind all other inputs. Each is a TEXT, its name, and its value: a scalar,
+ *            TEXT, LIST or OTHER; then END
+ *   TEXT     in KEYWORDS only: the number of bytes; then these bytes, in UTF-8
+ *   LIST     in KEYWORDS only: values; then END
  *
- * A number of dimensions, a size, a stride and a number of tensors is unsigned: seven bits in each
+ * A number of dimensions, of tensors or of bytes, a size and a stride is unsigned: seven bits in each
  * byte, the lowest first; the highest bit of a byte says that another one follows. The number of an
  * INT is (n << 1) ^ (n >> 63), which keeps small negative ones short, written in the same way.
  *
@@ -36,13 +40,19 @@ enum {
     KPT_INPUT_INT = 8,
     KPT_INPUT_DOUBLE = 9,
     KPT_INPUT_COMPLEX = 10,
-    KPT_INPUT_SCALARS = 11
+    KPT_INPUT_SCALARS = 11,
+    KPT_INPUT_KEYWORDS = 12,
+    KPT_INPUT_TEXT = 13,
+    KPT_INPUT_LIST = 14
 };
 
 /* The type of a tensor's elements has torch's number (c10::ScalarType). */
 
 /* The bytes of an operator's inputs of which a recording keeps all. */
 enum { KPT_INPUTS_MOST_BYTES = 16384 };
+
+/* A LIST is inside of fewer than so many others. */
+enum { KPT_INPUTS_MAX_NESTING = 8 };
 
 #ifdef __cplusplus
 }

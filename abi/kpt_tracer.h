@@ -122,8 +122,8 @@ typedef struct kpt_operator {
     /* The host's number of the calling thread; 0 = none. If the host has no thread_attach, it is the
      * thread's host_value. forward_thread refers to it. */
     uint64_t thread;
-    /* The operator's inputs, in the format of kpt_inputs.h; ignored for a range. The recording has
-     * them beside the event, so that they leave memory with it, and equal ones mostly once. Bytes
+    /* The inputs of the operator or range, in the format of kpt_inputs.h. The recording has them
+     * beside the event, so that they leave memory with it, and equal ones mostly once. Bytes
      * after KPT_INPUTS_MOST_BYTES are not kept. Empty = none. */
     kpt_str inputs;
 } kpt_operator;

@@ -29,7 +29,7 @@ extern "C" {
 
 enum {
     KPTI_PACKED_FORMAT = 4, /* added to the format of a chunk whose words are packed … */
-    KPTI_PACKED_NEWEST = 2, /* … which may be this one or an older one */
+    KPTI_PACKED_NEWEST = 3, /* … which may be this one or an older one */
     KPTI_PACKED_MIN_REPEAT = 4,
     KPTI_PACKED_MAX_WORDS = 1 << 20, /* of one chunk */
     KPTI_PACKED_UNTIMED = 1 << 12 | 1 << 13 | 1 << 15,

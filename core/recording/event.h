@@ -35,7 +35,7 @@ enum {
     KPTI_EVENT_SPAN_BEGIN = 9, /* of the host; number: the span's */
     KPTI_EVENT_SPAN_END = 10,
     KPTI_EVENT_CALLER = 11, /* of the previous ENTER; number: the line it was called from */
-    KPTI_EVENT_TEXT = 12,   /* a piece of the span's name, or of the operator's inputs */
+    KPTI_EVENT_TEXT = 12,   /* a piece of the span's name, or of inputs */
     KPTI_EVENT_OPERATOR =
         13,               /* of the previous ENTER, SPAN_BEGIN or OPEN: see kpti_operator_make */
     KPTI_EVENT_WIDE = 14, /* of the same; number: KPTI_WIDE_*; second word: the value */

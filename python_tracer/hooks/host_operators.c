@@ -93,7 +93,7 @@ static uint64_t begin_operator(kpti_stream *stream, const kpt_operator *op)
         return 0;
     if (!kpti_stream_append(stream, op->name << KPTI_KIND_BITS | KPTI_EVENT_ENTER, &now)) return 0;
     append_details(stream, op, now);
-    if (op->inputs.size) kpti_inputs_append(stream, op->inputs);
+    if (op->inputs.size) kpti_inputs_append(stream, op->inputs, KPTI_CHUNK_FORMAT_INPUTS);
     return token_of(stream, op->name);
 }
 
@@ -115,12 +115,14 @@ static uint64_t begin_range(kpti_tracer *tracer, kpti_stream *stream, const kpt_
         (atomic_fetch_add_explicit(&tracer->ranges, 1, memory_order_relaxed) & (RANGE_NUMBER - 1)) |
         RANGE_NUMBER;
     uint64_t now = now_of(stream);
-    if (!kpti_stream_make_space(stream, kpti_text_events(size) + MAX_DETAILS, &now) ||
+    if (!kpti_stream_make_space(
+            stream, kpti_text_events(size) + MAX_DETAILS + kpti_inputs_space(op->inputs), &now) ||
         !kpti_stream_append(stream, number << KPTI_KIND_BITS | KPTI_EVENT_SPAN_BEGIN, &now))
         return 0;
     append_details(stream, op, now);
     for (uint64_t at = 0; at < size; at += KPTI_TEXT_BYTES)
         kpti_stream_append_plain(stream, kpti_text_make(op->text.data + at, size - at));
+    if (op->inputs.size) kpti_inputs_append(stream, op->inputs, KPTI_CHUNK_FORMAT_RANGE_INPUTS);
     atomic_store_explicit(&stream->spans, 1, memory_order_relaxed);
     return RANGE | token_of(stream, number);
 }

@@ -48,7 +48,7 @@ static slot *slot_of(kpti_stream *stream, uint32_t hash)
     return &cache->slots[hash >> (32 - SLOT_BITS)];
 }
 
-void kpti_inputs_append(kpti_stream *stream, kpt_str inputs)
+void kpti_inputs_append(kpti_stream *stream, kpt_str inputs, uint32_t format)
 {
     const uint64_t size = kept_bytes(inputs);
     kpti_event *const events = stream->last->events;
@@ -59,7 +59,8 @@ void kpti_inputs_append(kpti_stream *stream, kpt_str inputs)
     uint32_t distance = 0;
     slot *known;
     kpti_assert(at + 1 + count <= events + stream->last->capacity);
-    atomic_store_explicit(&stream->format, KPTI_CHUNK_FORMAT_INPUTS, memory_order_relaxed);
+    if (atomic_load_explicit(&stream->format, memory_order_relaxed) < format)
+        atomic_store_explicit(&stream->format, format, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         at[1 + i] = kpti_text_make(inputs.data + (uint64_t)i * KPTI_TEXT_BYTES,
                                    size - (uint64_t)i * KPTI_TEXT_BYTES);

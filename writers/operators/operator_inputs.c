@@ -182,24 +182,137 @@ static char *put_input(char *at, kpti_input_cursor *c, field part)
     return put_plain(at, part, what == KPT_INPUT_SCALARS ? "ScalarList" : "Scalar");
 }
 
-static char *put_field(char *at, kpt_str inputs, field part)
+/* Writes PART of all inputs that have no name. Leaves the reader behind them. */
+static char *put_field(char *at, kpt_str inputs, field part, kpti_input_cursor *c)
 {
-    kpti_input_cursor c = {(const unsigned char *)inputs.data,
-                           (const unsigned char *)inputs.data + inputs.size};
     const int is_text = part == VALUES || part == TYPES;
-    for (int i = 0; c.at < c.end; i++) {
+    *c = kpti_input_cursor_of(inputs);
+    for (int i = 0; !kpti_input_is_last(c); i++) {
         if (i) at = PUT(at, ", ");
         if (is_text) at = PUT(at, "\"");
-        at = put_input(at, &c, part);
+        at = put_input(at, c, part);
         if (is_text) at = PUT(at, "\"");
     }
     return PUT(at, "]");
 }
 
+static char *put_text(char *at, kpt_str text)
+{
+    return PUT(kpti_json_escape(PUT(at, "\""), text.data, (size_t)text.size), "\"");
+}
+
+/* Writes a list of texts. Returns NULL if it has something else, and leaves the reader behind it in any case. */
+static char *put_texts(char *at, kpti_input_cursor *c)
+{
+    const char *const begin = at;
+    int has_others = 0;
+    uint32_t what = kpti_input_byte(c);
+    at = PUT(at, "[");
+    for (; what != KPT_INPUT_END; what = kpti_input_byte(c)) {
+        if (what == KPT_INPUT_TEXT) {
+            at = put_text(at == begin + 1 ? at : PUT(at, ", "), kpti_input_text(c));
+            continue;
+        }
+        has_others = 1;
+        kpti_input_skip(c, what);
+    }
+    return has_others ? NULL : PUT(at, "]");
+}
+
+/* Writes the value of a keyword. A text with a quote is None, as torch's profiler writes it. Returns NULL if torch's profiler
+ * does not write the value. */
+static char *put_value(char *at, kpti_input_cursor *c)
+{
+    const uint32_t what = kpti_input_byte(c);
+    double value;
+    kpt_str text;
+    switch (what) {
+    case KPT_INPUT_FALSE:
+        return PUT(at, "false");
+    case KPT_INPUT_TRUE:
+        return PUT(at, "true");
+    case KPT_INPUT_INT:
+        return kpti_put_i64(at, kpti_input_signed(c));
+    case KPT_INPUT_DOUBLE:
+        value = kpti_input_double(c);
+        if (isfinite(value)) return kpti_put_double(at, value);
+        return PUT(put_double(PUT(at, "\""), value), "\"");
+    case KPT_INPUT_TEXT:
+        text = kpti_input_text(c);
+        if (!text.size) return NULL;
+        if (memchr(text.data, '"', (size_t)text.size)) return PUT(at, "\"None\"");
+        return put_text(at, text);
+    case KPT_INPUT_LIST:
+        return put_texts(at, c);
+    default:
+        kpti_input_skip(c, what);
+        return NULL;
+    }
+}
+
+/* The names of an event's fields, as they are in JSON, each once. */
+enum { MAX_NAMES = 64 };
+typedef struct names {
+    uint32_t count;
+    kpt_str list[MAX_NAMES];
+} names;
+
+#define NAME(text)               \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
+
+/* Those that the event has without keywords. */
+static const names event_names = {
+    9,
+    {NAME("\"Concrete Inputs\""), NAME("\"Input type\""), NAME("\"Input Strides\""),
+     NAME("\"Input Dims\""), NAME("\"External id\""), NAME("\"Sequence number\""),
+     NAME("\"Ev Idx\""), NAME("\"Record function id\""), NAME("\"Fwd thread id\"")}};
+
+/* Adds NAME. Returns 0 if it is there already, or if there are too many. */
+static int add_name(names *known, kpt_str name)
+{
+    for (uint32_t i = 0; i < known->count; i++)
+        if (known->list[i].size == name.size &&
+            memcmp(known->list[i].data, name.data, (size_t)name.size) == 0)
+            return 0;
+    if (known->count == MAX_NAMES) return 0;
+    known->list[known->count++] = name;
+    return 1;
+}
+
+/* The stream of a kernel is a number. */
+static int is_stream(kpt_str name)
+{
+    static const char stream[] = {'s', 't', 'r', 'e', 'a', 'm'};
+    return name.size == sizeof stream && memcmp(name.data, stream, sizeof stream) == 0;
+}
+
+static char *put_keywords(char *at, kpti_input_cursor *c)
+{
+    names known = event_names;
+    kpt_str name;
+    if (kpti_input_byte(c) != KPT_INPUT_KEYWORDS) return at;
+    while (kpti_input_keyword(c, &name)) {
+        const char *const begin = at + 1;
+        char *end = put_text(PUT(at, ","), name);
+        const kpt_str written = {begin, (uint64_t)(end - begin)};
+        int is_wrong;
+        is_wrong = is_stream(name) && *c->at != KPT_INPUT_INT;
+        end = put_value(PUT(end, ":"), c);
+        if (end && !is_wrong && add_name(&known, written)) at = end;
+    }
+    return at;
+}
+
 char *kpti_inputs_json(char *at, kpt_str inputs)
 {
-    at = put_field(PUT(at, ",\"Concrete Inputs\":["), inputs, VALUES);
-    at = put_field(PUT(at, ",\"Input type\":["), inputs, TYPES);
-    at = put_field(PUT(at, ",\"Input Strides\":["), inputs, STRIDES);
-    return put_field(PUT(at, ",\"Input Dims\":["), inputs, SIZES);
+    kpti_input_cursor c = kpti_input_cursor_of(inputs);
+    if (!kpti_input_is_last(&c)) {
+        at = put_field(PUT(at, ",\"Concrete Inputs\":["), inputs, VALUES, &c);
+        at = put_field(PUT(at, ",\"Input type\":["), inputs, TYPES, &c);
+        at = put_field(PUT(at, ",\"Input Strides\":["), inputs, STRIDES, &c);
+        at = put_field(PUT(at, ",\"Input Dims\":["), inputs, SIZES, &c);
+    }
+    return put_keywords(at, &c);
 }

@@ -37,9 +37,9 @@ int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job)
     b->has_inputs = (job->delivery->flags & KPT_DELIVER_INPUTS) != 0;
     kpti_host_texts_init(&b->texts, b->env, b->last_name + 1);
     b->capacity = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
-    /* Each activity adds at most one thread and one name, and one text if there are texts. */
+    /* Each activity adds at most one thread and one name, and the name of a range and inputs if they are wanted. */
     b->name_capacity = b->points & KPTI_RANGES || b->has_inputs
-                           ? 2 * b->capacity
+                           ? 3 * b->capacity
                            : smaller(b->capacity, b->last_name + 1);
     b->thread_capacity = smaller(b->capacity, recording->track_count);
     b->activities = kpti_alloc(b->env, b->capacity * sizeof *b->activities);
@@ -134,16 +134,19 @@ void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)
 void kpti_batcher_name_range(kpti_batcher *b, const kpt_activity *a, kpt_activity *out)
 {
     const uint32_t scope = (uint32_t)a->value1 & KPT_SCOPE_MAX;
+    const uint32_t inputs = (uint32_t)(a->value1 >> KPTI_RANGE_INPUTS_SHIFT);
     const kpti_event *const events = (const kpti_event *)(uintptr_t)a->id;
     const uint32_t index = kpti_host_texts_find(&b->texts, events, a->line, scope);
     out->id = 0;
-    out->line = 0;
+    out->line = inputs;
+    out->value1 = (uint32_t)a->value1;
     if (!index) {
         b->no_memory = 1;
         return;
     }
     out->name = index;
     kpti_batcher_add_text(b, index);
+    if (inputs) kpti_batcher_add_text(b, inputs);
 }
 
 void kpti_batcher_add_text(kpti_batcher *b, uint32_t index)

@@ -2,7 +2,7 @@
  * A batch is sent to the sink when it is full, and at the end.
  *
  * A function's name index is its id. Garbage collections, points and ranges have the next indices (replay_types.h).
- * The name of a range is a text in its events, and so are the inputs of an operator; the texts of a delivery get the
+ * The name of a range is a text in its events, and so are inputs; the texts of a delivery get the
  * indices after these, as they are met. */
 #ifndef KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 #define KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
@@ -44,7 +44,7 @@ typedef struct kpti_batcher {
     uint32_t range_begin_name;
     uint32_t last_name; /* the last index that is not of a text */
     kpti_host_texts texts;
-    int has_inputs;             /* inputs of operators are delivered */
+    int has_inputs;             /* inputs of operators and ranges are delivered */
     int no_memory;              /* for a text; ends the delivery */
     unsigned points;            /* of KPTI_POINTS and KPTI_RANGES, those that are delivered */
     int parts;                  /* calls that are cut continue in a second part */

@@ -1,4 +1,4 @@
-/* host_texts.h: the texts of the host that one delivery has met: names of ranges, and inputs of operators. They are in
+/* host_texts.h: the texts of the host that one delivery has met: names of ranges, and inputs of operators and ranges. They are in
  * the events, so that they leave memory with the chunks. A delivery needs each text once, with an index. The table owns
  * its copies. */
 #ifndef KPTI_CORE_RECORDING_DELIVERY_HOST_TEXTS_H
@@ -8,7 +8,7 @@
 #include "core/base/hash_table.h"
 #include "core/recording/event.h"
 
-/* The scope of the inputs of operators. Ranges have KPT_SCOPE_*. */
+/* The scope of inputs. Ranges have KPT_SCOPE_*. */
 enum { KPTI_SCOPE_INPUTS = KPT_SCOPE_MAX + 1 };
 
 typedef struct kpti_host_text {

@@ -34,16 +34,10 @@ static void read_wide(kpti_call_record *call, uint32_t what, uint64_t value)
     if (what == KPTI_WIDE_RECORD) call->value2 = value;
 }
 
-/* Reads the INPUTS event at AT. The events that it refers to may be missing in a damaged chunk. */
 static void read_inputs(const kpti_replay *r, uint32_t at, kpti_call_record *call)
 {
-    const uint32_t distance = (uint32_t)r->events[at];
-    const uint32_t count = kpti_event_number(r->events[at]);
-    const uint32_t first = distance ? at - distance : at + 1;
-    if (!r->options.inputs || distance > at || !count || count > KPTI_MAX_INPUT_EVENTS ||
-        first > r->count || count > r->count - first)
-        return;
-    call->line = r->options.inputs(r->options.inputs_ctx, &r->events[first], count);
+    const uint32_t inputs = kpti_replay_inputs(r, at);
+    if (inputs) call->line = inputs;
 }
 
 uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call)

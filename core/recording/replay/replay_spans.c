@@ -41,6 +41,18 @@ static void set_range(kpti_replay *r, uint32_t function, uint32_t number, int64_
     range->value0 = number;
 }
 
+/* Reads the INPUTS event at AT, behind the events of the name. Returns the index of its last event. */
+static uint32_t read_inputs(kpti_replay *r, uint32_t at)
+{
+    const kpti_event event = r->events[at];
+    if (r->options.has_ranges)
+        r->range.value1 |= (uint64_t)kpti_replay_inputs(r, at) << KPTI_RANGE_INPUTS_SHIFT;
+    if ((uint32_t)event) return at; /* it refers to others */
+    while (at + 1 < r->count && kpti_event_kind(r->events[at + 1]) == KPTI_EVENT_TEXT)
+        at++;
+    return at;
+}
+
 /* Reads the details of the range that begins, from AT on. Returns the index after them. */
 static uint32_t read_range(kpti_replay *r, uint32_t at)
 {
@@ -53,6 +65,8 @@ static uint32_t read_range(kpti_replay *r, uint32_t at)
         } else if (kind == KPTI_EVENT_OPERATOR) {
             const kpti_operator_fields fields = kpti_operator_read(event);
             range->value1 = fields.scope | fields.flags << 8;
+        } else if (kind == KPTI_EVENT_INPUTS) {
+            at = read_inputs(r, at);
         }
         if (!kpti_event_is_long(kind)) continue;
         if (at + 1 == r->count) break; /* the second word is missing */

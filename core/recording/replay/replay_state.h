@@ -11,6 +11,7 @@
 #define KPTI_CORE_RECORDING_REPLAY_REPLAY_STATE_H
 
 #include "core/base/assert.h"
+#include "core/recording/operator_event.h"
 #include "core/recording/replay/replay_types.h"
 #include "core/recording/replay/span_clamps.h"
 #include "core/recording/replay/timestamp_decoder.h"
@@ -133,6 +134,19 @@ static inline void kpti_replay_mark_from(const kpti_replay *r, kpti_call_record 
 static inline void kpti_replay_go_on(kpti_replay *r)
 {
     r->until = r->suspended_above || r->cutting || r->range_is_due ? 0 : r->pause;
+}
+
+/* Returns what the user's function returns for the INPUTS event at AT, or 0. The events that it refers to may be missing
+ * in a damaged chunk. */
+static inline uint32_t kpti_replay_inputs(const kpti_replay *r, uint32_t at)
+{
+    const uint32_t distance = (uint32_t)r->events[at];
+    const uint32_t count = kpti_event_number(r->events[at]);
+    const uint32_t first = distance ? at - distance : at + 1;
+    if (!r->options.inputs || distance > at || !count || count > KPTI_MAX_INPUT_EVENTS ||
+        first > r->count || count > r->count - first)
+        return 0;
+    return r->options.inputs(r->options.inputs_ctx, &r->events[first], count);
 }
 
 #endif

@@ -56,12 +56,17 @@ typedef enum kpti_parts {
 /* Returns the index of a name for the inputs that COUNT TEXT events from EVENTS on spell, or 0 if there is no memory. */
 typedef uint32_t (*kpti_inputs_fn)(void *ctx, const kpti_event *events, uint32_t count);
 
+enum {
+    KPTI_RANGE_INPUTS_SHIFT = 32
+}; /* in value1 at the begin of a range; its scope and flags are below */
+
 /* What a replay does with the host's spans, ranges and operators. */
 typedef struct kpti_replay_options {
     kpti_parts parts;
     int has_ranges; /* ranges are reported, and calls that would cross them are cut; else they are skipped */
-    kpti_inputs_fn
-        inputs; /* the line of an operator is what it returns; NULL: operators have none */
+    /* The line of an operator is what it returns, and the upper half of value1 at the begin of a range. NULL: neither has
+     * inputs. */
+    kpti_inputs_fn inputs;
     void *inputs_ctx;
 } kpti_replay_options;
 

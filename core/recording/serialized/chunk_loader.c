@@ -294,7 +294,8 @@ static kpt_status take_table(kpti_loaded *r, const kpt_chunk *chunk, kpti_error 
 
 _Static_assert(KPTI_PACKED_UNTIMED ==
                        (1 << KPTI_EVENT_TEXT | 1 << KPTI_EVENT_OPERATOR | 1 << KPTI_EVENT_INPUTS) &&
-                   KPTI_PACKED_KINDS == 1 << KPTI_KIND_BITS,
+                   KPTI_PACKED_KINDS == 1 << KPTI_KIND_BITS &&
+                   0 + KPTI_PACKED_NEWEST == 0 + KPTI_CHUNK_FORMAT_NEWEST,
                "packing knows the layout of events");
 
 int kpti_loaded_is_packed(const kpt_chunk *chunk)

@@ -14,13 +14,14 @@
 #include "core/recording/recording.h"
 
 /* Version of the events in chunks and of the tables. A build can replay chunks up to its newest one. A chunk
- * has the first one that suffices for it, so that older builds can replay it. KPTI_PACKED_FORMAT (packed_words.h) is
- * added to it if the events are packed. */
+ * has the first one that suffices for it, so that older builds can replay it. KPTI_PACKED_FORMAT (packed_words.h), a bit
+ * that no format has, is added to it if the events are packed: so the next format is 8. */
 enum {
     KPTI_CHUNK_FORMAT = 0,
     KPTI_CHUNK_FORMAT_OPERATORS = 1,
-    KPTI_CHUNK_FORMAT_INPUTS = 2, /* operators have inputs */
-    KPTI_CHUNK_FORMAT_NEWEST = KPTI_CHUNK_FORMAT_INPUTS
+    KPTI_CHUNK_FORMAT_INPUTS = 2,       /* operators have inputs */
+    KPTI_CHUNK_FORMAT_RANGE_INPUTS = 3, /* ranges have inputs, too */
+    KPTI_CHUNK_FORMAT_NEWEST = KPTI_CHUNK_FORMAT_RANGE_INPUTS
 };
 
 enum {

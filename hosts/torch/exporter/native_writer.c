@@ -74,13 +74,12 @@ static kpt_status put_operator(native *n, kpt_activity *a)
 {
     const kpt_status status =
         n->profile->gpu ? KPT_OK : kpti_operator_walk_begin(n->base.operators, a);
-    const uint32_t inputs = a->kind == KPT_KIND_OPERATOR ? a->line : 0;
     kpti_chrome_operator texts = {
         .name = kpti_torch_calls_shown(n->calls, a->name),
         .thread = kpti_fragments_get(&n->threads, a->thread, kpti_chrome_no_thread),
         .external = a->id};
     texts.name.note = a->name < n->scope_capacity ? n->scopes[a->name] : 0;
-    if (inputs) texts.inputs = kpti_fragments_get(&n->inputs, inputs, none);
+    if (a->line) texts.inputs = kpti_fragments_get(&n->inputs, a->line, none);
     if (a->kind == KPT_KIND_OPERATOR) {
         kpti_engine_nodes_number(n->found->nodes, a);
         kpti_operator_walk_claim_inner(n->base.operators, a, a->id);

@@ -14,7 +14,7 @@ enum {
     MAX_NUMBER = 10, // bytes of a number
     MAX_SCALAR = 17,
     MAX_SCALARS = 30, // torch's profiler leaves out longer lists, too
-    END_BYTES = 2
+    END_BYTES = KPT_INPUTS_MAX_NESTING + 2
 };
 
 bool can_read_sizes(const c10::TensorImpl &tensor)
@@ -116,7 +116,38 @@ bool OpInputs::put_list(const c10::IValue &value)
     return false;
 }
 
-[[gnu::hot]] kpt_str OpInputs::encode(at::ArrayRef<const c10::IValue> inputs)
+bool OpInputs::put_text(std::string_view text)
+{
+    if (!has_space(1 + MAX_NUMBER + text.size())) return false;
+    put_byte(KPT_INPUT_TEXT);
+    put_number(text.size());
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+    return true;
+}
+
+// Writes OTHER for what it does not describe. There is space for a byte.
+void OpInputs::put_value(const c10::IValue &value, int nesting)
+{
+    if (put_scalar(value) || (value.isString() && put_text(value.toStringRef()))) return;
+    if (!value.isList() || nesting == KPT_INPUTS_MAX_NESTING) {
+        put_byte(KPT_INPUT_OTHER);
+        return;
+    }
+    put_byte(KPT_INPUT_LIST);
+    for (const c10::IValue &item : value.toListRef()) {
+        if (!has_space(1)) break;
+        put_value(item, nesting + 1);
+    }
+    put_byte(KPT_INPUT_END);
+}
+
+void OpInputs::put_keyword(const std::string &name, const c10::IValue &value)
+{
+    if (has_space(2 + MAX_NUMBER + name.size()) && put_text(name)) put_value(value, 0);
+}
+
+[[gnu::hot]] void OpInputs::put_inputs(at::ArrayRef<const c10::IValue> inputs)
 {
     if (!bytes_) {
         bytes_ = std::make_unique<uint8_t[]>(KPT_INPUTS_MOST_BYTES);
@@ -130,8 +161,29 @@ bool OpInputs::put_list(const c10::IValue &value)
         put_byte(KPT_INPUT_OTHER);
         if (at_ > limit_) break;
     }
+}
+
+kpt_str OpInputs::bytes() const
+{
     return {reinterpret_cast<const char *>(bytes_.get()),
             static_cast<uint64_t>(at_ - bytes_.get())};
+}
+
+kpt_str OpInputs::encode(at::ArrayRef<const c10::IValue> inputs)
+{
+    put_inputs(inputs);
+    return bytes();
+}
+
+kpt_str OpInputs::encode_range(at::ArrayRef<const c10::IValue> inputs, const Keywords &keywords)
+{
+    put_inputs(inputs);
+    if (keywords.empty() || !has_space(1)) return bytes();
+    put_byte(KPT_INPUT_KEYWORDS);
+    for (const auto &[name, value] : keywords)
+        put_keyword(name, value);
+    put_byte(KPT_INPUT_END);
+    return bytes();
 }
 
 } // namespace kpytrace

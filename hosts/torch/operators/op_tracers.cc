@@ -94,7 +94,7 @@ at::ArrayRef<const c10::IValue> own_inputs(const at::RecordFunction &function)
     return given.size() > count ? given.slice(given.size() - count) : given;
 }
 
-// The inputs of an operator, as bytes. They are those of the thread, unless it encodes the inputs of an operator around
+// The inputs of an operator or a range, as bytes. They are those of the thread, unless it encodes the inputs of one around
 // this one, which began while a tracer ran Python.
 class UsedInputs
 {
@@ -102,8 +102,10 @@ class UsedInputs
     UsedInputs(OpCaller &caller, const at::RecordFunction &function, bool are_wanted)
         : buffer_(caller.inputs().in_use ? own_ : caller.inputs())
     {
-        if (!are_wanted || is_traced_as_range(function)) return;
-        bytes_ = buffer_.encode(own_inputs(function));
+        if (!are_wanted) return;
+        bytes_ = is_traced_as_range(function)
+                     ? buffer_.encode_range(function.inputs(), function.kwinputs())
+                     : buffer_.encode(own_inputs(function));
         buffer_.in_use = true;
     }
     ~UsedInputs()

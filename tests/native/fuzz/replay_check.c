@@ -53,6 +53,7 @@ static void check_range(const check *c, const kpt_activity *a)
     require(!a->id && a->phase == KPT_PHASE_COMPLETE, "no call", a);
     require(a->start_ns == a->end_ns || (is_whole && a->start_ns < a->end_ns), "its times", a);
     require(!c->end_ns || a->end_ns <= c->end_ns, "no range after the delivery", a);
+    require(!a->line || (a->line < c->name_count && c->names[a->line]), "its inputs have come", a);
 }
 
 /* The texts of ranges and inputs have any index. */

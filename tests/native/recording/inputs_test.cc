@@ -1,5 +1,7 @@
-// inputs_test.cc: the inputs of the host's operators, in deliveries.
+// inputs_test.cc: the inputs of the host's operators and ranges, in deliveries.
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "tests/fixtures/mock_host/mock_host.h"
 #include "tests/native/recording/delivered.h"
@@ -107,6 +109,34 @@ TEST_F(Inputs, ThatAreElsewhereAreLeftOut)
         const Taken t = take(damaged, taking);
         EXPECT_EQ(2u, t.activities.size()) << count << " " << distance;
         EXPECT_TRUE(t.inputs.empty() || distance == 1) << count << " " << distance;
+    }
+}
+
+// The same behind the name of a range, which keeps its name.
+TEST_F(Inputs, OfRangesThatAreElsewhereAreLeftOut)
+{
+    for (const auto &[count, distance] : std::vector<std::pair<uint32_t, uint32_t>>{
+             {5, 0}, {1, 9}, {0, 0}, {KPTI_MAX_NUMBER, 1}, {1, UINT32_MAX}}) {
+        Recording damaged;
+        damaged.tape().enter(1, 5).begin_span(7, 10);
+        put_texts(damaged.tape(), "a range");
+        damaged.tape().word(kpti_inputs_make(count, distance));
+        if (!distance) put_texts(damaged.tape(), "no name");
+        damaged.tape().end_span(7, 20).exit(1, 30);
+        damaged.tape().track.spans = 1;
+        for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
+            Taking taking;
+            taking.order = order;
+            taking.flags = KPT_DELIVER_INPUTS | KPT_DELIVER_RANGES;
+            const Taken t = take(damaged, taking);
+            const auto begin =
+                std::find_if(t.activities.begin(), t.activities.end(),
+                             [](const auto &a) { return a.kind == KPT_KIND_RANGE_BEGIN; });
+            ASSERT_NE(t.activities.end(), begin);
+            EXPECT_EQ(0u, begin->line) << count << " " << distance;
+            EXPECT_EQ(7u, t.names.at(begin->name).function.size);
+            EXPECT_TRUE(t.inputs.empty());
+        }
     }
 }
 

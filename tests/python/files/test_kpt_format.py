@@ -136,6 +136,15 @@ class Golden(Case):
             self.assertEqual(args["Input type"], ["float", "float", "float", "Scalar", "Scalar"])
             self.assertEqual(args["Concrete Inputs"], ["", "", "", "1", "0.5"])
 
+    def test_inputs_of_ranges(self):
+        found = [(e["name"], e["args"]) for e in self.events("range_inputs.kpt") if e.get("cat") in ("cpu_op", "user_annotation")]
+        self.assertEqual([args["Input Dims"] for name, args in found if name == "forward"], 12 * [[[]]])
+        kernels = [args for name, args in found if name == "kernel"]
+        self.assertEqual([args["Concrete Inputs"] for args in kernels], [["", str(i)] for i in range(12)])
+        self.assertEqual([(args["grid"], args["stream"], args["names"]) for args in kernels],
+                         [("grid(1, 2)", i, ["a", "b"]) for i in range(12)])
+        self.assertFalse(any("Input Dims" in args for name, args in found if name == "step"))
+
     @unittest.skipUnless(os.path.exists(READERS), "there are no readers")
     def test_operators_in_perfetto(self):
         path = self.folder / "out.pftrace"
@@ -160,7 +169,7 @@ class Golden(Case):
         self.assertEqual(report["lines"][0]["line"], "/program.py:2 main")
 
     def test_packed_chunks_are_as_the_document_describes_them(self):
-        for name in ("calls", "operators", "inputs"):
+        for name in ("calls", "operators", "inputs", "range_inputs"):
             chunks = []
             for file in (GOLDEN / f"{name}.kpt", GOLDEN / f"packed_{name}.kpt"):
                 bodies = [body for kind, body in records(file.read_bytes()) if kind == 1]
@@ -193,7 +202,7 @@ class Golden(Case):
             self.assertEqual(found[-1][0], 4)
             formats |= {int.from_bytes(body[:4], "little") for kind, body in found if kind == 1}
         self.assertEqual(kinds, {1, 2, 3, 4, 5, 6})
-        self.assertEqual(formats, {0, 1, 2, 4, 5, 6})
+        self.assertEqual(formats, {0, 1, 2, 3, 4, 5, 6, 7})
 
 
 class Newer(Case):
@@ -229,13 +238,13 @@ class Newer(Case):
         self.assertIn("newer version than this kpytrace reads", reply.stderr)
 
     def test_a_newer_format_of_chunks_is_refused(self):
-        for newer in (3, 7):  # 7: a packed one
+        for newer in (8, 12):  # 12: a packed one
             made = bytearray(self.data[:64])
             for kind, body in records(self.data):
                 made += record(kind, struct.pack("=I", newer) + body[4:] if kind == 1 else body)
             reply = self.info(bytes(made))
             self.assertEqual((reply.returncode, reply.stdout), (1, ""))
-            self.assertIn("the recording has format 3, but this version of kpytrace reads formats up to 2", reply.stderr)
+            self.assertIn("the recording has format 8, but this version of kpytrace reads formats up to 3", reply.stderr)
 
 
 if __name__ == "__main__":

@@ -180,7 +180,7 @@ class Commands(Packed):
 
     def test_every_command_prints_the_same(self):
         """On files of every format, the commands print the same as on the unpacked files."""
-        for name in ("calls", "operators", "inputs"):
+        for name in ("calls", "operators", "inputs", "range_inputs"):
             plain, packed = GOLDEN / f"{name}.kpt", GOLDEN / f"packed_{name}.kpt"
             self.assertEqual(self.trace_of(plain), self.trace_of(packed), name)
             for words in (("top", "-q", "-n", "0"), ("top", "-q", "-n", "0", "--threads"),

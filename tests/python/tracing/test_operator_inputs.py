@@ -1,10 +1,10 @@
-"""The inputs of a host's operators."""
+"""The inputs of a host's operators and ranges."""
 
 import ctypes
 import unittest
 
 from host_case import abi_host
-from abi_host import KIND_OPERATOR
+from abi_host import KIND_OPERATOR, KIND_RANGE_BEGIN
 from operator_case import OperatorCase
 
 
@@ -105,6 +105,50 @@ class Inputs(OperatorCase):
         self.assertEqual(found[-2:] if found[0] != b"inputs of both" else found[:2], [b"inputs of both"] * 2)
         self.assertEqual(set(found) - {b"inputs of both"}, {b"%d" % i for i in range(100)})
         self.assertLessEqual(len(kept), 101)
+
+
+class OfRanges(OperatorCase):
+    def ranges(self, order=abi_host.ORDER_THREAD, flags=abi_host.DELIVER_INPUTS | abi_host.DELIVER_RANGES):
+        """Returns the name, the inputs and the scope of each range, in the order of their begins."""
+        delivery = self.tracer.deliver(order=order, flags=flags)
+        names = {i: n.function.bytes for i, n in delivery.names.items()}
+        return [(names[a.name], names[a.line] if a.line else b"", a.value1) for a in delivery.activities
+                if a.kind == KIND_RANGE_BEGIN]
+
+    def test_each_range_has_its_own(self):
+        """Also one with the inputs of an operator, and one that lies in several batches."""
+        self.start()
+        operator = self.tracer.name_operator("aten::add")
+        given = [(b"first", b"abc", 7), (b"no inputs", b"", 7), (b"n" * 252, b"x" * 16384, 0), (b"first", b"abc", 7),
+                 (b"7 bytes", b"7 bytes", 1), (b"cut", b"y" * 20_000, 7), (b"as an operator", b"of an operator", 7)]
+        for text, inputs, scope in given:
+            self.tracer.end_operator(self.tracer.begin_operator(operator, inputs=b"of an operator"))
+            self.tracer.end_operator(self.tracer.begin_operator(text=text, inputs=inputs, scope=scope, record_id=5))
+        self.tracer.stop()
+        wanted = [(text, inputs[:16384], scope) for text, inputs, scope in given]
+        for order in abi_host.ORDER_THREAD, abi_host.ORDER_TIME, abi_host.ORDER_START:
+            with self.subTest(order=order):
+                self.assertEqual(self.ranges(order), wanted)
+                self.assertEqual(self.ranges(order, abi_host.DELIVER_RANGES), [(a, b"", c) for a, _, c in wanted])
+                delivery = self.tracer.deliver(order=order, flags=abi_host.DELIVER_INPUTS, batch_size=1)
+                self.assertEqual(sum(n.flags & abi_host.NAME_INPUTS for n in delivery.names.values()), 1)
+                delivery = self.tracer.deliver(order=order, batch_size=1,
+                                               flags=abi_host.DELIVER_INPUTS | abi_host.DELIVER_RANGES)
+                self.assertEqual(sum(n.flags & abi_host.NAME_INPUTS for n in delivery.names.values()), 5)
+        self.assertEqual(self.tracer.stats()["events_repaired"], 0)
+
+    def test_of_a_range_that_is_open_when_a_chunk_begins(self):
+        """Both if its inputs are new in the chunk and if they are referred to."""
+        tracer = self.start(ring_bytes=64 << 10, on_full=abi_host.FULL_RING)
+        name = tracer.name_operator("aten::inner")
+        first = tracer.begin_operator(text=b"outer", inputs=b"inputs of both", scope=7)
+        second = tracer.begin_operator(text=b"inner", inputs=b"inputs of both", scope=7)
+        for i in range(50_000):
+            tracer.end_operator(tracer.begin_operator(name, inputs=b"%d" % (i % 100)))
+        tracer.end_operator(second)
+        tracer.end_operator(first)
+        tracer.stop()
+        self.assertEqual(self.ranges(), [(b"outer", b"inputs of both", 7), (b"inner", b"inputs of both", 7)])
 
 
 if __name__ == "__main__":

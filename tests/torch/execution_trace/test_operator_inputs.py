@@ -1,4 +1,4 @@
-"""The inputs of torch's operators in a trace: torch="shapes"."""
+"""The inputs of torch's operators and ranges in a trace: torch="shapes"."""
 
 import json
 import os
@@ -9,9 +9,10 @@ import unittest
 
 import kpytrace
 import torch
+from torch._C._profiler import _RecordFunctionFast
 from kpytrace.torch import ExecutionTraceObserver
 
-FIELDS = ("Concrete Inputs", "Input type", "Input Strides", "Input Dims")
+FIELDS = ("Concrete Inputs", "Input type", "Input Strides", "Input Dims", "grid", "stream", "share", "names", "none", "scope")
 MODEL = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 8))
 
 
@@ -52,6 +53,18 @@ def tensors():
     torch.quantize_per_tensor(a, 0.1, 0, torch.qint8).clone()
 
 
+def ranges():
+    x = torch.ones(2, 3)
+    with torch.profiler.record_function("with an argument", "the argument"):
+        x.neg()
+    for i in range(5):
+        with _RecordFunctionFast("a kernel", [x, i, [x, x.t()], "text"],
+                                 {"grid": "grid(1, 2)", "stream": i, "share": 0.5, "names": ["a", "b"], "none": None}):
+            x.neg()
+    with _RecordFunctionFast("an annotation", [], {"scope": "user_scope"}):
+        x.neg()
+
+
 def odd_tensors():
     torch.sparse_coo_tensor(torch.tensor([[0, 1]]), torch.tensor([1., 2.]), (3,)).coalesce()
     torch.nested.nested_tensor([torch.ones(3, 4), torch.ones(4, 5)]).clone()
@@ -68,7 +81,7 @@ class Inputs(unittest.TestCase):
     def operators(self, path):
         """Returns the name and the inputs of each operator, in the order of their starts."""
         with open(path) as file:
-            events = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X" and e["cat"] == "cpu_op"]
+            events = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X" and e["cat"] in ("cpu_op", "user_annotation")]
         events.sort(key=lambda e: (e["ts"], -e["dur"]))
         return [(e["name"], {f: e["args"][f] for f in FIELDS if f in e["args"]})
                 for e in events]
@@ -97,8 +110,21 @@ class Inputs(unittest.TestCase):
                     self.assertEqual(own, stocks)
                 self.assertEqual(len(ours), len(theirs))
 
+    def test_of_ranges_beside_torchs_profiler(self):
+        """torch reports a _RecordFunctionFast only while a profiler runs."""
+        path = os.path.join(self.folder, "stock.json")
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as stock:
+            ours = self.recorded(ranges)
+        stock.export_chrome_trace(path)
+        theirs = self.operators(path)
+        self.assertEqual(ours, [row for row in theirs if row in ours])
+        self.assertEqual(dict(ours)["a kernel"]["names"], ["a", "b"])
+        self.assertEqual([inputs for name, inputs in ours if name == "with an argument"][0]["Input Dims"], [[]])
+        self.assertEqual(dict(ours)["an annotation"], {"scope": "user_scope"})
+
     def test_they_are_recorded_only_on_demand(self):
-        self.assertFalse(any(inputs for _, inputs in self.recorded(train, torch=True)))
+        for work in (train, ranges):
+            self.assertFalse(any(inputs for _, inputs in self.recorded(work, torch=True)))
 
     def test_of_a_list_that_is_too_long_the_first_ones_are_kept(self):
         many = [torch.ones(1000 + i) for i in range(5000)]
@@ -145,6 +171,9 @@ class Inputs(unittest.TestCase):
         self.assertEqual(found, [[1], [2], [3]])
 
     def test_through_a_file_and_a_ring(self):
+        def train():
+            globals()["train"]()
+            ranges()
         wanted = self.recorded(train)
         file, ring = (os.path.join(self.folder, name) for name in ("trace.kpt", "ring.json"))
         kpytrace.start(file, torch="shapes")

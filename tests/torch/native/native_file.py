@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
 import torch
 from native_names import ODD
+from torch._C._profiler import _RecordFunctionFast
 from torch.profiler import profile, record_function, schedule
 from traced import CPU
 
@@ -57,6 +58,23 @@ def values():
     torch.full((2, 3), 1.25)
     data.transpose(0, 1)[1:, ::2].sum(dim=(0, 1), keepdim=True)
     torch.stack([data.bool(), data.bool()]).any()
+
+
+def ranges():
+    """Annotations and records without a schema, with inputs and keywords as Inductor gives them."""
+    with record_function("with an argument", "the argument"):
+        data.add(1)
+    kernel = {"kernel_file": "/tmp/kernel.py", "kernel_backend": "triton", "grid": "grid(1, 2, 3)", "stream": 7,
+              "num_warps": 4, "share": 0.5, "is_last": True, "is_first": False, "symbols": ["s0", "s1"], "far": -2**40}
+    with _RecordFunctionFast("a kernel", [data, 8, 2.5, True, "text", None, [1, 2], [data, data], data[:, ::2], 1 + 2j],
+                             kernel):
+        data.mul(2)
+    with _RecordFunctionFast("without inputs", [], {"none": None, "numbers": [1, 2], "empty": "", "no names": []}):
+        pass
+    with _RecordFunctionFast("an annotation", (data,), {"scope": "user_scope", "number": 1}):
+        data.neg()
+    with _RecordFunctionFast("inputs only", [data]):
+        pass
 
 
 def fails():
@@ -104,10 +122,14 @@ def odd():
         with record_function(ODD):
             data.add(1)
     call.__code__ = call.__code__.replace(co_name=ODD)
-    with profile(activities=CPU, with_stack=True) as prof:
+    with profile(activities=CPU, with_stack=True, record_shapes=True) as prof:
         prof.add_metadata("quoted", ODD)
         prof.add_metadata_json("no json", "{nope")
         call()
+        with _RecordFunctionFast("keywords", [data], {ODD: ODD, "list": [ODD, ""], "Input Dims": "taken", "whole": 2.0,
+                                                      "far": float("inf"), "long": 5000 * "é", "path": "a\\b\n",
+                                                      "longest": 20000 * "a"}):
+            pass
     return prof
 
 
@@ -134,6 +156,8 @@ def main():
     profiles = {"train": lambda: profiled(train, 2, record_shapes=True),
                 "alone": lambda: profiled(train, 2, with_stack=False),
                 "values": lambda: profiled(values, record_shapes=True),
+                "ranges": lambda: profiled(ranges, record_shapes=True),
+                "ranges_alone": lambda: profiled(ranges),
                 "fails": lambda: profiled(fails),
                 "threads": lambda: profiled(threads),
                 "described": described}

@@ -20,6 +20,7 @@ for folder in ("tests/torch/support", "tests/fixtures/cupti", "tests/torch/nativ
 import played
 import support
 import torch
+from torch._C._profiler import _RecordFunctionFast
 from torch.autograd.profiler_util import FunctionEventAvg
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
@@ -65,7 +66,20 @@ def in_thread(loss):
         loss.backward()
 
 
+def ranges():
+    x = torch.ones(2, 3)
+    keywords = {"whole": 2.0, "text": 'a "text"', "none": None, "list": [[1, 2], [3]], "texts": ["a", ""], "no": False,
+                "number": -2**40, "complex": 1 - 2j, "name": ""}
+    with record_function("with an argument", "the argument"):
+        x.neg()
+    with _RecordFunctionFast("aten::mm", [x, torch.ones(3, 2), [x, x], 1, [0.5], "text", None], keywords):
+        x.neg()
+    with _RecordFunctionFast("called an annotation", [x], {"scope": "user_scope"}):
+        pass
+
+
 def work():
+    ranges()
     with record_function("forward"):
         out = MODEL(torch.ones(1, 2, 4, 4)).sum()
     torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5)) * 2
@@ -107,7 +121,7 @@ def plain_stack(stack):
 class Case(Comparison):
     @classmethod
     def setUpClass(cls):
-        work()
+        run(**FULL)  # the first inputs that torch reads make it look for classes of TorchScript
         cls.stock = run(**FULL)
         kpytrace.torch.install(mode="native")
 

@@ -95,11 +95,23 @@ class SideBySide(unittest.TestCase):
     maxDiff = 4000
 
     def test_operators_and_annotations(self):
-        for name in ("train", "alone", "values", "fails", "described", "cycle_1", "cycle_2"):
+        for name in ("train", "alone", "values", "ranges", "ranges_alone", "fails", "described", "cycle_1", "cycle_2"):
             with self.subTest(name):
                 theirs, own = (rows(on_main(of(kind[name], *OPERATORS))) for kind in (stock, ours))
                 self.assertEqual(theirs, own)
                 self.assertTrue(own)
+
+    def test_inputs_and_keywords_of_ranges(self):
+        """Those that the comparison above is about are there, and only with shapes."""
+        found, without = ({event["name"]: event["args"] for event in of(ours[name], *OPERATORS)}
+                          for name in ("ranges", "ranges_alone"))
+        self.assertEqual(found["with an argument"]["Input Dims"], [[]])
+        kernel = found["a kernel"]
+        self.assertEqual((kernel["kernel_backend"], kernel["stream"], kernel["share"], kernel["symbols"]),
+                         ("triton", 7, 0.5, ["s0", "s1"]))
+        self.assertEqual(kernel["Input Dims"][7], [[2, 4], [2, 4]])
+        for name in ("with an argument", "a kernel", "an annotation"):
+            self.assertEqual(without[name].keys() - NUMBERED, {"Record function id"})
 
     def test_nesting(self):
         for name in ("train", "alone", "fails"):
@@ -206,6 +218,14 @@ class Differences(unittest.TestCase):
         self.assertEqual((trace["quoted"], trace["no json"]), (ODD, "{nope"))
         self.assertIn(ODD, [event["name"] for event in of(trace, "user_annotation")])
         self.assertTrue([event for event in of(trace, PYTHON) if event["name"].endswith(f": {ODD}")])
+
+    def test_odd_keywords(self):
+        """All texts are JSON, and a field of the event stays what it is. A text that does not fit is left out."""
+        [args] = [event["args"] for event in of(ours["odd"], "cpu_op") if event["name"] == "keywords"]
+        self.assertEqual((args[ODD], args["list"]), ("None", [ODD, ""]))
+        self.assertEqual((args["whole"], args["far"], args["Input Dims"]), (2, "inf", [[2, 4]]))
+        self.assertEqual((args["long"], args["path"]), (5000 * "é", "a\\b\n"))
+        self.assertNotIn("longest", args)
 
 
 if __name__ == "__main__":

@@ -151,10 +151,11 @@ static frame around(walk *w, const track *l, const kpt_activity *a)
     return other && *other ? innermost(&w->tracks[*other - 1]) : (frame){NO_EVENT, 0, 0};
 }
 
-static uint32_t text_of(walk *w, uint32_t name)
+/* Returns the number that MAP has for the index of a name, or 0. */
+static uint32_t number_in(kpti_u64_map *map, uint32_t name)
 {
-    const uint32_t *const text = kpti_u64_map_at(&w->text_of, name);
-    return text ? *text : 0;
+    const uint32_t *const number = kpti_u64_map_at(map, name);
+    return number ? *number : 0;
 }
 
 static int is_call(uint32_t kind)
@@ -172,10 +173,9 @@ static void take_node(kpti_event *around, const kpti_event *node)
 
 static void fill_operator(walk *w, kpti_event *event, const kpt_activity *a, const frame *parent)
 {
-    const uint32_t *const inputs = a->line ? kpti_u64_map_at(&w->input_of, a->line) : NULL;
     event->sequence_plus_1 = a->value0;
     event->forward_thread = a->value0 ? a->value1 : 0;
-    event->inputs = inputs ? *inputs : 0;
+    event->inputs = a->line ? number_in(&w->input_of, a->line) : 0;
     event->scope = (uint8_t)w->names.raw[a->name].scope;
     event->kind = event->scope == KPT_SCOPE_USER ? KPTI_EVENT_ANNOTATION : KPTI_EVENT_OPERATOR;
     event->id = ++w->operators;
@@ -194,7 +194,7 @@ static void fill_call(walk *w, kpti_event *event, const frame *parent)
 /* Returns the name of A, or 0 if there is no memory. */
 static uint32_t name_of(walk *w, const track *l, const kpt_activity *a)
 {
-    const uint32_t text = text_of(w, a->name);
+    const uint32_t text = number_in(&w->text_of, a->name);
     return text ? text : kpti_event_names_call(&w->table->names, &w->names, &l->raw, a);
 }
 
@@ -283,7 +283,8 @@ static kpt_status begin_range(walk *w, track *l, const kpt_activity *a)
     event->thread = a->thread;
     /* The calls that were cut for it have begun before it. */
     event->stack = l->cut_ns == a->start_ns ? l->cut.stack : innermost(l).stack;
-    event->name = text_of(w, a->name);
+    event->name = number_in(&w->text_of, a->name);
+    event->inputs = a->line ? number_in(&w->input_of, a->line) : 0;
     event->scope = (uint8_t)(a->value1 & 0xff);
     if (a->value1 >> 8 & KPT_OPERATOR_ASYNC) event->flags = KPTI_EVENT_ASYNC;
     event->kind = event->scope == KPT_SCOPE_USER ? KPTI_EVENT_ANNOTATION : KPTI_EVENT_OPERATOR;

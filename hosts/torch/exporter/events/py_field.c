@@ -131,6 +131,14 @@ static PyObject *inputs(kpti_py_table *p, const kpti_event *event, kpti_input_li
     return Py_XNewRef(kpti_py_table_inputs(p, event->inputs, what));
 }
 
+/* A dictionary of the event's own. */
+static PyObject *keywords(kpti_py_table *p, const kpti_event *event)
+{
+    PyObject *const all = kpti_py_table_inputs(p, event->inputs, KPTI_INPUT_KEYWORDS);
+    if (!all) return NULL;
+    return all == p->none ? PyDict_New() : PyDict_Copy(all);
+}
+
 static PyObject *stack(const kpti_py_table *p, const kpti_event *event)
 {
     PyObject *list = PyList_New(0);
@@ -202,6 +210,7 @@ PyObject *kpti_py_field(kpti_py_table *p, const kpti_event *event, kpti_event_fi
     case KPTI_FIELD_structured_input_strides:
         return inputs(p, event, KPTI_INPUT_STRIDES);
     case KPTI_FIELD_kwinputs:
+        return keywords(p, event);
     case KPTI_FIELD_typed_metadata:
     case KPTI_FIELD_extra_meta:
         return PyDict_New();

@@ -208,7 +208,7 @@ static int set_event(maker *m, PyObject *dict, const kpti_row *row)
     if (event->kind == KPTI_EVENT_MEMORY) return set_memory_event(m, dict, row);
     return set(m, dict, AT_trace_name,
                Py_XNewRef(PyList_GetItem(m->trace_names, (Py_ssize_t)event->name))) &&
-           set(m, dict, AT_kwinputs, PyDict_New()) &&
+           set_field(m, dict, AT_kwinputs, event, KPTI_FIELD_kwinputs) &&
            (kpti_event_is_on_device(event)
                 ? set_field(m, dict, AT_device_resource_id, event, KPTI_FIELD_device_resource_id)
                 : set(m, dict, AT_device_resource_id, thread_of(m, m->resources, event->thread))) &&

@@ -135,12 +135,70 @@ static PyObject *input(kpti_input_cursor *c, kpti_input_list what)
     return plain(Py_NewRef(Py_None), what, "");
 }
 
+static PyObject *all_inputs(kpti_input_cursor *c, kpti_input_list what)
+{
+    PyObject *list = PyList_New(0);
+    while (list && !kpti_input_is_last(c))
+        if (!append(list, input(c, what))) Py_CLEAR(list);
+    return list;
+}
+
+/* --- keywords --------------------------------------------------------------------------------- */
+
+static PyObject *decoded(kpt_str bytes)
+{
+    return PyUnicode_DecodeUTF8(bytes.data, (Py_ssize_t)bytes.size, "replace");
+}
+
+static PyObject *value(kpti_input_cursor *c, uint32_t what, int nesting);
+
+static PyObject *values(kpti_input_cursor *c, int nesting)
+{
+    PyObject *list = PyList_New(0);
+    uint32_t what = kpti_input_byte(c);
+    for (; list && what != KPT_INPUT_END; what = kpti_input_byte(c))
+        if (!append(list, value(c, what, nesting))) Py_CLEAR(list);
+    return list;
+}
+
+/* Returns the value of kind WHAT, or None if it is not known. */
+static PyObject *value(kpti_input_cursor *c, uint32_t what, int nesting)
+{
+    PyObject *found;
+    if (what == KPT_INPUT_TEXT) return decoded(kpti_input_text(c));
+    if (what == KPT_INPUT_LIST && nesting < KPT_INPUTS_MAX_NESTING) return values(c, nesting + 1);
+    found = scalar(c, what);
+    if (found || PyErr_Occurred()) return found;
+    kpti_input_skip(c, what);
+    return Py_NewRef(Py_None);
+}
+
+/* Adds the next keyword to DICT. Returns 0 with an exception. */
+static int add_keyword(PyObject *dict, kpti_input_cursor *c, kpt_str name)
+{
+    PyObject *const key = decoded(name);
+    PyObject *const item = key ? value(c, kpti_input_byte(c), 0) : NULL;
+    const int done = item && PyDict_SetItem(dict, key, item) == 0;
+    Py_XDECREF(item);
+    Py_XDECREF(key);
+    return done;
+}
+
+static PyObject *keywords(kpti_input_cursor *c)
+{
+    PyObject *dict = PyDict_New();
+    kpt_str name;
+    if (kpti_input_byte(c) != KPT_INPUT_KEYWORDS) return dict;
+    while (dict && kpti_input_keyword(c, &name))
+        if (!add_keyword(dict, c, name)) Py_CLEAR(dict);
+    return dict;
+}
+
 PyObject *kpti_py_inputs(kpt_str inputs, kpti_input_list what)
 {
-    kpti_input_cursor c = {(const unsigned char *)inputs.data,
-                           (const unsigned char *)inputs.data + inputs.size};
-    PyObject *list = PyList_New(0);
-    while (list && c.at < c.end)
-        if (!append(list, input(&c, what))) Py_CLEAR(list);
-    return list;
+    kpti_input_cursor c = kpti_input_cursor_of(inputs);
+    PyObject *const list = all_inputs(&c, what);
+    if (!list || what != KPTI_INPUT_KEYWORDS) return list;
+    Py_DECREF(list);
+    return keywords(&c);
 }
