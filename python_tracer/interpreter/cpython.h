@@ -175,6 +175,16 @@ static inline uint32_t kpti_code_version(const PyCodeObject *code)
 #endif
 }
 
+/* Returns the version of TYPE, which no other type of the interpreter has or had, or 0 if there is none. The interpreter
+ * assigns it when an attribute is looked up; from 3.12 on this function does. It runs no Python. */
+static inline uint32_t kpti_type_version(PyTypeObject *type)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    if (!type->tp_version_tag) (void)PyUnstable_Type_AssignVersionTag(type);
+#endif
+    return type->tp_version_tag;
+}
+
 /* Returns the offset of a frame's instruction in bytes. Negative: the frame has not begun. */
 static inline int kpti_frame_offset(PyFrameObject *frame)
 {
