@@ -9,8 +9,7 @@ PyObject *kpti_watch_first_argument(PyFrameObject *frame)
     PyCodeObject *code = kpti_frame_code(frame);
     PyObject *names = code->co_argcount > 0 ? kpti_code_varnames(code) : NULL;
     PyObject *name = names && PyTuple_GET_SIZE(names) > 0 ? PyTuple_GET_ITEM(names, 0) : NULL;
-    const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
-    PyObject *value = text ? kpti_frame_local(frame, text) : NULL;
+    PyObject *value = name ? kpti_frame_local(frame, name) : NULL;
     PyErr_Clear();
     Py_XDECREF(names);
     return value;

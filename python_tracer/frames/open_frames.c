@@ -23,7 +23,8 @@ static void take_threading_name(kpti_thread *thread, PyFrameObject *frame)
 {
     PyCodeObject *code = PyFrame_GetCode(frame);
     int is_bootstrap = PyUnicode_CompareWithASCIIString(code->co_name, "_bootstrap") == 0;
-    PyObject *self = is_bootstrap ? kpti_frame_local(frame, "self") : NULL;
+    PyObject *key = is_bootstrap ? PyUnicode_FromString("self") : NULL;
+    PyObject *self = key ? kpti_frame_local(frame, key) : NULL;
     PyObject *name = self ? PyObject_GetAttrString(self, "_name") : NULL;
     thread->named = 1;
     Py_DECREF(code);
@@ -31,6 +32,7 @@ static void take_threading_name(kpti_thread *thread, PyFrameObject *frame)
     PyErr_Clear();
     Py_XDECREF(name);
     Py_XDECREF(self);
+    Py_XDECREF(key);
 }
 
 static uint32_t count_frames(PyFrameObject *top)

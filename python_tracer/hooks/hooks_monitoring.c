@@ -63,7 +63,7 @@ static KPTI_ALWAYS_INLINE int quick_call(PyObject *const *args, uint32_t kind)
     else if (Py_TYPE(callable) == &PyMethodDescr_Type && !is_missing(args[3]))
         function = kpti_descriptor(callable, args[3]);
     else
-        return 0;
+        return kpti_fast_ignore_other(caller, callable);
     return kpti_fast_c(function, caller, kind);
 }
 

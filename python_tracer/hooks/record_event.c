@@ -21,7 +21,8 @@ uint32_t kpti_c_word_slow(kpti_thread *thread, kpti_c_function f)
     entry->method = f.method;
     entry->type = f.type;
     entry->names = kpti_c_names(f);
-    entry->version = f.type->tp_version_tag;
+    /* Functions of pybind11 have a type that no attribute is looked up on. */
+    entry->version = kpti_type_version(f.type);
     /* A heap type without a version can't be distinguished from a later type at its address. */
     if (!entry->version && f.type->tp_flags & Py_TPFLAGS_HEAPTYPE) entry->method = NULL;
     return entry->word;

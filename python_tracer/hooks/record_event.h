@@ -227,4 +227,14 @@ static inline int kpti_fast_ignore(const PyCodeObject *caller)
     return __builtin_expect(thread != NULL, 1) && kpti_fast_mask(thread, caller);
 }
 
+/* The same for a callable of any other type, such as a class or a bound method. Only a tracer that records all callables
+ * records one that is no C function, and a thread that is behind may not know of such a tracer yet. */
+static inline int kpti_fast_ignore_other(const PyCodeObject *caller, PyObject *callable)
+{
+    const kpti_thread *thread = kpti_thread_self;
+    kpti_c_function function;
+    return thread && !kpti_is_behind(thread) && !thread->others &&
+           !kpti_find_c_function(callable, NULL, &function) && kpti_fast_mask(thread, caller);
+}
+
 #endif

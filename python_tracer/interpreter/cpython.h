@@ -101,12 +101,17 @@ static inline PyObject *kpti_code_varnames(PyCodeObject *code)
 #endif
 }
 
-/* Returns the local variable NAME of a frame, a new reference, or NULL without an exception. */
-static inline PyObject *kpti_frame_local(PyFrameObject *frame, const char *name)
+/* Returns the local variable NAME, a str, of a frame, a new reference, or NULL without an exception. Up to 3.11 this makes
+ * a dict of all local variables. */
+static inline PyObject *kpti_frame_local(PyFrameObject *frame, PyObject *name)
 {
+#if PY_VERSION_HEX >= 0x030C0000
+    PyObject *value = PyFrame_GetVar(frame, name);
+#else
     PyObject *locals = PyObject_GetAttrString((PyObject *)frame, "f_locals");
-    PyObject *value = locals ? PyMapping_GetItemString(locals, name) : NULL;
+    PyObject *value = locals ? PyObject_GetItem(locals, name) : NULL;
     Py_XDECREF(locals);
+#endif
     if (!value) PyErr_Clear();
     return value;
 }
@@ -173,6 +178,16 @@ static inline uint32_t kpti_code_version(const PyCodeObject *code)
     (void)code;
     return 0;
 #endif
+}
+
+/* Returns the version of TYPE, which no other type of the interpreter has or had, or 0 if there is none. The interpreter
+ * assigns it when an attribute is looked up; from 3.12 on this function does. It runs no Python. */
+static inline uint32_t kpti_type_version(PyTypeObject *type)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    if (!type->tp_version_tag) (void)PyUnstable_Type_AssignVersionTag(type);
+#endif
+    return type->tp_version_tag;
 }
 
 /* Returns the offset of a frame's instruction in bytes. Negative: the frame has not begun. */

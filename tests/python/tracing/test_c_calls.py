@@ -19,6 +19,11 @@ from support import Case, MONITORING, RECOVERED, VERSION
 
 HEARS_BOUND = VERSION >= (3, 11)
 
+try:
+    from _testcapi import type_get_version as version_of_type
+except ImportError:  # CPython's own tests are not installed
+    version_of_type = None
+
 
 class A:
     method_with_c_function = classmethod(repr)
@@ -261,6 +266,17 @@ class CCalls(Case):
         self.assertEqual(names.count("<functools.partial object>"), 1)
         self.assertEqual([n.rpartition(": ")[2] for n in names if n.endswith((": __call__", "leaf"))],
                          ["__call__", "leaf"])
+
+    @unittest.skipUnless(MONITORING and version_of_type, "there is no version that the interpreter would assign")
+    def test_a_type_without_a_version_gets_one(self):
+        """Without one, each call of a C function of the type would be named anew, such as all of pybind11's."""
+        class Kind(list):
+            pass
+        append = Kind().append
+        Kind.changed = True  # removes the version
+        self.assertEqual(version_of_type(Kind), 0)
+        self.assertEqual(self.record(lambda: append(1)).count("[Kind.append]"), 1)
+        self.assertNotEqual(version_of_type(Kind), 0)
 
     def test_c_calls_that_were_open_at_start(self):
         def begin():
