@@ -35,8 +35,9 @@ usage: kpytrace convert [OPTION]... IN.kpt OUT
 Writes the trace of a .kpt file in the format of OUT's suffix: .json, .pftrace,
 .speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which completes a cut-off file.
 A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace or .tables.json."""
-    known = (Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"), RECOVER,
-             QUIET, HELP)
+    known = (Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"),
+             Argument("compact", "", "write .json with calls as viewers need them: no ids, and files by their last two components"),
+             RECOVER, QUIET, HELP)
     parsed = parse_command(words, known, usage, (2,))
     if parsed is None:
         return 0
@@ -49,6 +50,10 @@ A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace
     file = KptFile(source, options)
     if "no-compress" in options:
         file.standalone.no_compress(file.handle)
+    if "compact" in options:
+        if not path.endswith((".json", ".json.gz")) or path.endswith((".speedscope.json", ".speedscope.json.gz")):
+            raise Usage(f"--compact is for Chrome's JSON format, .json, not {os.path.basename(path)}")
+        file.standalone.compact(file.handle)
     began = time.perf_counter()
     calls = file.write(path)
     if not file.quiet:
