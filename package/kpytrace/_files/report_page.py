@@ -39,10 +39,14 @@ class ReportPage:
         self.calls += write(self._part)
         about = {"name": os.path.basename(path), "title": process_info.title(info), "command": info.get("command", ""),
                  "side": side}
+        self._hosts.append(info.get("host", ""))
+        self._move(about)
+
+    def _move(self, about: dict[str, str]) -> None:
+        """Moves the sections of the page that the C writer has written. `about` describes the trace in it."""
         with open(self._part, "rb") as written:
             written.seek(self._page_bytes)
             if self._has_source or self._is_redacted:
-                self._hosts.append(info.get("host", ""))
                 for kind, data in sections(written.read()):
                     self._held.append((Content(kind, data), about if kind == "trace" else {}))
             else:
