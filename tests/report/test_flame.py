@@ -5,12 +5,13 @@ import json
 from page import Page, kpytrace, main
 
 PROGRAM = """
-def leaf(n):
-    for i in range(n): pass
-def slow(): return leaf({slow})
-def same(): return leaf(2000)
+def leaf(): pass
+def many(n):
+    for i in range(n): leaf()
+def slow(): many({slow})
+def same(): many(300)
 {only}
-def down(n): return n and down(n - 1) or leaf(5000)
+def down(n): return n and down(n - 1) or many(300)
 def ping(n): return n and pong(n - 1)
 def pong(n): return n and ping(n - 1)
 def main():
@@ -20,8 +21,20 @@ def main():
     same()
 main()
 """
-BEFORE = PROGRAM.format(slow=20000, only="def gone(): return leaf(90000)\ndef other(): return gone()")
-AFTER = "# a line more\n" + PROGRAM.format(slow=200000, only="def new(): return leaf(90000)\ndef other(): return new()")
+BEFORE = PROGRAM.format(slow=40, only="def gone(): many(300)\ndef other(): gone()")
+AFTER = "# a line more\n" + PROGRAM.format(slow=400, only="def new(): many(300)\ndef other(): new()")
+# Each call is given the same own time, so that amounts do not depend on how busy the machine was.
+EVEN = """for (const track of kpytrace.model.tracks) track.own.fill(1000); kpytrace.setScope(0);
+    // Own and total of a function, as numbers of calls: its own, and those in its outermost calls.
+    window.amounts = (label, side = '') => { let own = 0, total = 0;
+      for (const {count, nameOf, parent, group} of kpytrace.model.tracks) {
+        const inside = new Uint8Array(count);
+        for (let i = 0; i < count && group.process.startsWith(side); i++) {
+          const is = kpytrace.model.names[nameOf[i]].label === label;
+          inside[i] = is || (parent[i] >= 0 && inside[parent[i]]);
+          own += is; total += inside[i];
+        }
+      } return {own: 1000 * own, total: 1000 * total}; }"""
 
 
 class Flame(Page):
@@ -35,6 +48,7 @@ class Flame(Page):
 
     def show(self, name="report.html"):
         super().show(name)
+        self.ask(EVEN)
         self.browser.press("[data-tab=flame]")
 
     def arrange(self, text):
@@ -48,10 +62,9 @@ class Flame(Page):
     def rows_of(self, label):
         return [row for name, row, _ in self.frames() if name == label]
 
-    def function(self, label):
-        """Returns a function's row of the table."""
-        return self.ask(f"""topRows(kpytrace.model, kpytrace.scope).filter((row) => kpytrace.model.names[row.name].label === {json.dumps(label)})
-            .map(({{calls, own, total}}) => ({{calls, own, total}}))[0]""")
+    def function(self, label, side=""):
+        """Returns the own and the total time of a function."""
+        return self.ask(f"amounts({json.dumps(label)}, '{side}')")
 
     def click_frame(self, label):
         self.browser.click(*self.ask(f"""(() => {{ const flame = kpytrace.flame, box = flame.canvas.getBoundingClientRect();
@@ -65,13 +78,13 @@ class Flame(Page):
         self.arrange("Callers below callees (inverted)")
         frames = self.frames()
         found = self.ask("kpytrace.flame.tree.childrenOf(0).map((node) => [kpytrace.flame.tree.name[node], kpytrace.flame.tree.total[node]])")
-        own = dict(self.ask("topRows(kpytrace.model, kpytrace.scope).filter((row) => row.own > 0).map((row) => [row.name, row.own])"))
+        own = dict(self.ask("topRows(kpytrace.model, kpytrace.scope).map((row) => [row.name, row.calls * 1000])"))
         self.assertEqual({name for name, _ in found}, set(own))
         for name, total in found:
             self.assertAlmostEqual(total, own[name], delta=1)
         totals = [total for _, row, total in frames if row == 1]
         self.assertEqual(totals, sorted(totals, reverse=True))
-        self.assertIn(2, self.rows_of("slow"), "leaf's caller")
+        self.assertIn(3, self.rows_of("slow"), "the caller of leaf's caller")
         self.click_frame("slow")
         self.assertIn("called from here", self.details())
 
@@ -81,7 +94,7 @@ class Flame(Page):
         middle = self.rows_of("slow")
         self.assertEqual(len(middle), 1)
         self.assertEqual(self.rows_of("main"), [middle[0] - 1])
-        self.assertEqual(self.rows_of("leaf"), [middle[0] + 1])
+        self.assertEqual(self.rows_of("leaf"), [middle[0] + 2])
         slow = self.function("slow")
         self.assertAlmostEqual(next(total for name, _, total in self.frames() if name == "slow"), slow["total"], delta=1)
         self.assertAlmostEqual(next(total for name, _, total in self.frames() if name == "main"), slow["total"], delta=1)
@@ -90,11 +103,11 @@ class Flame(Page):
 
     def test_a_call_leads_to_the_sandwich_of_its_function(self):
         self.browser.press("[data-tab=timeline]")
-        self.browser.click(*self.place("leaf"))
-        self.browser.press("#details dd:last-child button")
+        self.browser.click(*self.place("many"))
+        self.browser.press("#details h2 button")
         self.assertEqual(self.tab(), "flame")
-        self.assertEqual(self.ask("kpytrace.flame.nameOf(0).label"), "leaf")
-        callers = {name for name, row, _ in self.frames() if row == self.rows_of("leaf")[0] - 1}
+        self.assertEqual(self.ask("kpytrace.flame.nameOf(0).label"), "many")
+        callers = {name for name, row, _ in self.frames() if row == self.rows_of("many")[0] - 1}
         self.assertEqual(callers, {"slow", "same", "gone", "down"})
 
     def test_the_order_of_frames_can_be_that_of_time(self):
@@ -141,13 +154,12 @@ class Flame(Page):
     def test_the_difference_is_in_colours(self):
         self.show("diff.html")
         self.assertEqual([self.color("new"), self.color("gone")], [4, 8])
-        self.assertIn(self.color("slow"), (1, 2, 3, 4))
+        self.assertEqual(self.color("slow"), 4)
+        self.assertEqual(self.color("same"), 0)
         self.assertTrue(self.browser.shown("#flame-legend"))
         self.assertEqual(len(self.rows_of("slow")), 1, "though its line has changed")
         self.click_frame("slow")
-        sums = [self.ask(f"""kpytrace.model.tracks.filter((t) => t.group.process.startsWith('{side}')).reduce((sum, t) => {{
-            for (let i = 0; i < t.count; i++) if (kpytrace.model.names[t.nameOf[i]].label === 'slow') sum += t.end[i] - t.start[i];
-            return sum; }}, 0)""") for side in ("before", "after")]
+        sums = [self.function("slow", side)["total"] for side in ("before", "after")]
         for side, time in zip(("before", "after"), sums):
             self.assertIn(f"{side}{self.ask(f'showTime({time})')}", self.details())
         self.assertIn(f"+{self.ask(f'showTime({sums[1] - sums[0]})')}", self.details())
@@ -161,7 +173,7 @@ class Flame(Page):
         self.assertEqual([self.color("new"), self.color("gone")], [4, 8])
         self.click_frame("slow")
         self.arrange("Around one function (sandwich)")
-        self.assertIn(self.color("slow"), (1, 2, 3, 4))
+        self.assertEqual(self.color("slow"), 4)
 
     def test_both_begin_at_the_same_time_and_are_told_apart(self):
         self.show("diff.html")

@@ -118,7 +118,7 @@ class Timeline(Page):
         self.browser.press("#details dd button")
         self.assertEqual(self.selected(), "outer")
         self.assertIn("first part", self.details())
-        self.browser.click(x, self.middle()[1] + 250)
+        self.browser.click(x, self.middle()[1] + 200)
         self.assertIsNone(self.selected(), "a click on nothing")
         self.assertIsNone(self.details())
 

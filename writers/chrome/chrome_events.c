@@ -10,7 +10,36 @@ static const char no_thread_text[2 * KPTI_FRAGMENT_STEP] = "\",\"pid\":0,\"tid\"
 const kpti_fragment kpti_chrome_no_name = {no_name_text, 7, 0};
 const kpti_fragment kpti_chrome_no_thread = {no_thread_text, 23, 0};
 
+void kpti_chrome_put_compact(kpti_chrome_events *events, const kpt_activity *a, kpti_fragment name,
+                             kpti_fragment thread, kpti_fragment more)
+{
+    char *at = kpti_out_reserve(events->out, (size_t)name.size + more.size + KPTI_CHROME_MAX_REST);
+    at = KPTI_PUT(at, ",\n{\"ph\":\"X\",\"name\":\"");
+    at = kpti_fragment_put(at, name);
+    at = kpti_fragment_put(at, thread);
+    at = kpti_chrome_put_start(at, events, a->start_ns);
+    at = kpti_put_us_between(KPTI_PUT(at, ",\"dur\":"), a->start_ns, a->end_ns);
+    if (more.size) {
+        at = KPTI_PUT(at, ",\"args\":{");
+        memcpy(at, more.text + 1, more.size - 1); /* without its comma */
+        at = KPTI_PUT(at + more.size - 1, "}");
+    }
+    kpti_out_wrote(events->out, KPTI_PUT(at, "}"));
+}
+
 /* --- names and threads ------------------------------------------------------------------------ */
+
+kpt_str kpti_chrome_short_name(const kpt_name *name)
+{
+    const kpt_str shown = kpti_shown_name(name);
+    size_t skip = name->file.size;
+    int components = 0;
+    if (skip > shown.size || !skip || memcmp(shown.data, name->file.data, skip) != 0) return shown;
+    while (skip && components < 2)
+        if (name->file.data[--skip] == '/') components++;
+    if (components == 2) skip++;
+    return (kpt_str){shown.data + skip, shown.size - skip};
+}
 
 char *kpti_chrome_escape(char *out, kpt_str text)
 {

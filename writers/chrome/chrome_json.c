@@ -24,6 +24,7 @@ typedef struct chrome {
     kpti_chrome_notes notes;
     kpti_chrome_tasks tasks;
     kpti_chrome_node node;
+    int is_compact;
     uint64_t tasks_without; /* tasks without a track, in processes that have ended */
     kpti_chrome_gpu gpu;    /* of all processes */
 } chrome;
@@ -78,7 +79,10 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
         more.text = rare;
         more.size = (uint32_t)(put_rare_args(rare, a, name.note) - rare);
     }
-    kpti_chrome_put(&w->events, a, name, thread, more);
+    if (w->is_compact)
+        kpti_chrome_put_compact(&w->events, a, name, thread, more);
+    else
+        kpti_chrome_put(&w->events, a, name, thread, more);
     return kpti_chrome_tasks_call(&w->tasks, a, thread.note);
 }
 
@@ -94,7 +98,9 @@ static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
     chrome *w = (chrome *)writer;
     if (name->flags & KPT_NAME_INPUTS) return kpti_chrome_add_inputs(&w->names, name);
     /* Only Python functions have a line, and only operators have a scope. */
-    return kpti_chrome_add_name(&w->names, name->index, kpti_shown_name(name),
+    return kpti_chrome_add_name(&w->names, name->index,
+                                w->is_compact ? kpti_chrome_short_name(name)
+                                              : kpti_shown_name(name),
                                 name->first_line + name->scope);
 }
 
@@ -207,6 +213,7 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
     chrome *w = (chrome *)writer;
     w->names.heap = w->threads.heap = writer->heap;
     kpti_chrome_gpu_init(&w->gpu, &writer->heap);
+    w->is_compact = options->is_compact;
     w->events = (kpti_chrome_events){.out = &writer->out, .base_ns = writer->base_ns};
     put_head(w, options);
     return begin_process(writer, options);

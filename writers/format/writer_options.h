@@ -35,6 +35,7 @@ typedef struct kpti_writer_options {
     kpt_str version;       /* of the plugin that recorded */
     kpti_heap heap;
     int gzip;                        /* the file is compressed */
+    int is_compact;                  /* Chrome JSON: calls without ids, with short names */
     int shares_file;                 /* the file will also hold other processes */
     kpti_interrupted_fn interrupted; /* see output_file.h */
     void *interrupted_ctx;

@@ -294,6 +294,7 @@ static PyMethodDef methods[] = {
     {"tasks", kpti_tasks_call, METH_VARARGS, kpti_tasks_doc},
     {"skipped", kpti_skipped_call, METH_O, kpti_skipped_doc},
     {"no_compress", kpti_no_compress_call, METH_O, kpti_no_compress_doc},
+    {"compact", kpti_compact_call, METH_O, kpti_compact_doc},
     {"recover", kpti_recover_call, METH_VARARGS, kpti_recover_doc},
     {"report_page", report_page, METH_NOARGS, report_page_doc},
     {"listen", listen_again, METH_NOARGS, listen_doc},

@@ -80,6 +80,17 @@ PyObject *kpti_no_compress_call(PyObject *module, PyObject *capsule)
     return Py_NewRef(Py_None);
 }
 
+const char kpti_compact_doc[] =
+    "compact(trace): the Chrome JSON that an opened trace writes has no ids, and short names";
+PyObject *kpti_compact_call(PyObject *module, PyObject *capsule)
+{
+    kpti_session *session = kpti_session_of(capsule);
+    (void)module;
+    if (!session) return NULL;
+    kpti_session_compact(session);
+    return Py_NewRef(Py_None);
+}
+
 const char kpti_skipped_doc[] = "skipped(trace) -> (how many records of the opened file have an "
                                 "unknown kind, one of these kinds)";
 PyObject *kpti_skipped_call(PyObject *module, PyObject *capsule)

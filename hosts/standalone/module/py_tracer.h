@@ -10,6 +10,8 @@ PyObject *kpti_tracer_call(PyObject *module, PyObject *capsule);
 /* Packs what is written. */
 extern const char kpti_no_compress_doc[];
 PyObject *kpti_no_compress_call(PyObject *module, PyObject *capsule);
+extern const char kpti_compact_doc[];
+PyObject *kpti_compact_call(PyObject *module, PyObject *capsule);
 
 /* The records that a reader skips. */
 extern const char kpti_skipped_doc[];

@@ -179,6 +179,11 @@ void kpti_session_no_compress(kpti_session *session)
     session->no_compress = 1;
 }
 
+void kpti_session_compact(kpti_session *session)
+{
+    session->is_compact = 1;
+}
+
 uint64_t kpti_session_skipped(const kpti_session *session, uint32_t *kind)
 {
     *kind = session->reader.skipped_kind;

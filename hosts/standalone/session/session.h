@@ -40,6 +40,10 @@ kpt_str kpti_session_info(const kpti_session *session);
  */
 void kpti_session_no_compress(kpti_session *session);
 
+/* The Chrome JSON that an opened session writes has no ids, and short names. Call it before another thread uses the
+ * session. */
+void kpti_session_compact(kpti_session *session);
+
 /* Replaces the info of start's options, also in the stream, when more is known. */
 kpt_status kpti_session_set_info(kpti_session *session, kpt_str info, kpti_session_error *error);
 

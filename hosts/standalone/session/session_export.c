@@ -293,6 +293,7 @@ static kpt_status write_found(kpti_session *s, const kpti_source *from, kpti_ope
     options.base_ns = s->base_ns;
     options.pid = (uint32_t)s->traced_pid;
     options.gzip = choice.gzip;
+    options.is_compact = s->is_compact;
     options.version = kpti_kpt_info(info, "version");
     options.process_name = kpti_kpt_info(info, "process");
     options.notes = from->notes;

@@ -48,6 +48,7 @@ struct kpti_session {
     kpti_service_thread service;
     kpti_sigterm_flush sigterm_flush;
     int no_compress;          /* chunks in the .kpt files that it writes are not packed */
+    int is_compact;           /* the Chrome JSON that it writes has no ids, and short names */
     char dump_path[PATH_MAX]; /* empty if signals write nothing */
     int is_saved;             /* the complete recording is in dump_path; guarded by control */
     _Atomic uint32_t dumps;

@@ -63,8 +63,9 @@ which completes a cut-off file. OUT may be -, stdout, which gets JSON.
 A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace, .html or
 .tables.json. Of a file with both, .kpt and .html have both."""
     known = (Argument("part", "PART", "calls or memory: what .json and .pftrace have of a file with both"),
-             Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"), RECOVER,
-             QUIET, HELP)
+             Argument("no-compress", "", "leave the events of a .kpt file as they are, and do not pack them"),
+             Argument("compact", "", "write .json with calls as viewers need them: no ids, and files by their last two components"),
+             RECOVER, QUIET, HELP)
     parsed = parse_command(words, known, usage, (2,))
     if parsed is None:
         return 0
@@ -80,6 +81,10 @@ A recording of memory becomes .pickle for torch's memory viewer, .json, .pftrace
     file = KptFile(source, options)
     if "no-compress" in options:
         file.standalone.no_compress(file.handle)
+    if "compact" in options:
+        if not path.endswith((".json", ".json.gz")) or path.endswith((".speedscope.json", ".speedscope.json.gz")):
+            raise Usage(f"--compact is for Chrome's JSON format, .json, not {os.path.basename(path)}")
+        file.standalone.compact(file.handle)
     began = time.perf_counter()
     calls = file.write(path)
     if not file.quiet:

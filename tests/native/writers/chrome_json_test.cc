@@ -96,6 +96,37 @@ TEST_F(ChromeJson, AnActivityIsWrittenAsKinetoDoes)
     EXPECT_EQ(root["args"].members.size(), 3u) << "flags are there only where they are set";
 }
 
+TEST_F(ChromeJson, ACompactCallHasNoIdsAndAShortName)
+{
+    parcel p;
+    const std::string odd = "q\"uote/x.py(1): f";
+    p.name(0, "/usr/lib/json/encoder.py(8): encode", 8, "/usr/lib/json/encoder.py");
+    p.name(1, "encoder.py(8): encode", 8, "encoder.py").name(2, "<built-in method len>");
+    p.name(3, "a/b.py(8): f", 8, "a/b.py").name(4, odd).name(5, "other", 8, "/x/y/z.py");
+    p.thread(0, 77, "MainThread");
+    options.base_ns = 1000000;
+    options.is_compact = 1;
+    p.call(parcel::plain(31, 2, 1159001, 1162005));
+    for (uint32_t name = 1; name <= 5; name++) {
+        kpt_activity a = parcel::plain(name, 0, 1000000, 2000000);
+        a.name = name;
+        if (name == 3) a.flags = KPT_ACTIVITY_BEGAN_BEFORE;
+        p.call(a);
+    }
+    write(p);
+    EXPECT_NE(content("t.json").find(",\n{\"ph\":\"X\",\"name\":\"json/encoder.py(8): encode\","
+                                     "\"pid\":42,\"tid\":77,\"ts\":159.001,\"dur\":3.004}"),
+              std::string::npos)
+        << content("t.json");
+    const char *const names[] = {"encoder.py(8): encode", "<built-in method len>", "a/b.py(8): f",
+                                 odd.c_str(), "other"};
+    for (size_t i = 0; i < 5; i++)
+        EXPECT_EQ(events("X").at(i + 1)["name"].text, names[i]);
+    EXPECT_FALSE(events("X").at(1).has("args"));
+    EXPECT_EQ(events("X").at(3)["args"].members.size(), 1u);
+    EXPECT_EQ(events("X").at(3)["args"]["began before"].text, "true");
+}
+
 TEST_F(ChromeJson, HeadAndTailTellWhatTheTraceIs)
 {
     parcel p = small();

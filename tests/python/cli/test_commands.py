@@ -30,6 +30,36 @@ class Commands(Case):
         self.kpt = self.folder / "trace.kpt"
 
 
+class CompactJson(Commands):
+    def setUp(self):
+        super().setUp()
+        with kpytrace.trace(self.kpt):
+            for _ in range(1000):
+                leaf()
+
+    def convert(self, name, *options):
+        reply = run_python("-m", "kpytrace", "convert", "-q", *options, str(self.kpt), str(self.folder / name))
+        return reply
+
+    def test_it_has_the_same_calls_in_half_the_bytes(self):
+        self.assertEqual(self.convert("full.json").returncode, 0)
+        self.assertEqual(self.convert("compact.json", "--compact").returncode, 0)
+        full, compact = ((self.folder / f"{name}.json").read_text(encoding="utf-8") for name in ("full", "compact"))
+        calls = [[(event["tid"], event["ts"], event["dur"], event["name"].rpartition("/")[2])
+                  for event in json.loads(text)["traceEvents"] if event["ph"] == "X"] for text in (full, compact)]
+        self.assertEqual(*calls)
+        self.assertIn("cli/test_commands.py(", compact)
+        self.assertNotIn(str(pathlib.Path(__file__).parents[1]), compact)
+        self.assertLess(len(compact) * 2, len(full))
+        self.assertLess(len(compact), 126 * len(calls[0]), "viztracer 1.1.1 has 126 to 162 bytes a call")
+
+    def test_other_formats_have_no_compact_form(self):
+        for name in ("out.pftrace", "out.speedscope.json", "out.html", "out.kpt"):
+            reply = self.convert(name, "--compact")
+            self.assertEqual(reply.returncode, 2)
+            self.assertIn("--compact is for Chrome's JSON format", reply.stderr)
+
+
 class Interrupts(Commands):
     def test_an_exception_ends_the_reading_of_a_file(self):
         """Also Ctrl-C does. Before the fix, a file of hours was converted to its end first."""

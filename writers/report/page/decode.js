@@ -81,6 +81,7 @@ class TraceSection {
     }
     this.json = JSON.parse(new TextDecoder().decode(bytes.subarray(this.reader.at)));
     if (name) this.json.name = name;
+    this.json.writtenProcess = `${this.json.process} ${this.json.pid}`; // as other sections name it
     if (title) this.json.process = title;
     this.json.command = command;
   }
@@ -101,7 +102,7 @@ class TraceSection {
     for (const [number, name, args, value, flow] of json.notes) this.notes[number] = model.addNote(name, args, value, flow);
     this.unknown = model.name('unknown', '', 0, 'c');
     const {owner} = this, side = model.sides[owner];
-    const process = visible(`${side ? `${side}: ` : ''}${json.process} ${json.pid}`);
+    const process = json.shownProcess = visible(`${side ? `${side}: ` : ''}${json.process} ${json.pid}`);
     const decoders = new Map();
     this.resumes = new Resumes();
     for (const {id, name, tid, group, spans, start} of json.tracks) {
@@ -204,7 +205,8 @@ class TracksSection {
     const {model, json} = this;
     const note = (name, args) => model.addNote(name, args ? JSON.stringify(args).slice(1, -1) : '', null, '0');
     const own = model.sections[this.owner];
-    const process = visible(json.process ?? (own ? `${own.process} ${own.pid}` : ''));
+    const isOwn = own && (json.process ?? own.writtenProcess) === own.writtenProcess;
+    const process = isOwn ? own.shownProcess : visible(json.process ?? '');
     for (const {group, name, tid = 0, spans = [], marks = [], values} of json.tracks) {
       const where = {process, owner: this.owner, name: visible(group)};
       if (values) {

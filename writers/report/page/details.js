@@ -11,17 +11,19 @@ function showTip(event, text, more) {
   tip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 8 : event.clientY + 18}px`;
 }
 
-/* ROWS: [name, text], or [name, text, click handler]. */
-function showDetails(title, rows, extra) {
+/* ROWS: [name, text], or [name, text, click handler]. EXTRA: an element beside them. AROUND: shows the callers and the
+ * callees of what is shown; a button beside the title. */
+function showDetails(title, rows, extra, around) {
   const panel = document.getElementById('details');
-  const list = element('dl');
+  const list = element('dl'), heading = element('h2', title);
+  if (around) heading.append(element('button', 'Callers and callees', {onclick: around}));
   for (const [name, text, click] of rows) {
     const value = element('dd');
     if (click) value.append(element('button', text, {onclick: click}));
     else value.textContent = text;
     list.append(element('dt', name), value);
   }
-  document.getElementById('details-content').replaceChildren(element('h2', title), list, ...(extra ? [extra] : []));
+  document.getElementById('details-content').replaceChildren(heading, list, ...(extra ? [extra] : []));
   document.getElementById('details-content').classList.toggle('beside', Boolean(extra));
   panel.hidden = false;
 }
@@ -84,8 +86,7 @@ function spanDetails(model, track, span, links, select, around) {
   rows.push(...taskRows(model, track, span), ...noteRows(model.note(track.get('note', span))), ...linkRows(model, links, select));
   const parent = track.shownParent[span];
   if (parent >= 0) rows.push(['called by', model.names[track.nameOf[parent]].text, () => select({track, span: parent})]);
-  if (!track.isTask) rows.push(['flame graph', AROUND, () => around(track.nameOf[span])]);
-  showDetails(text, rows, model.sources.table(track.nameOf[span]));
+  showDetails(text, rows, model.sources.table(track.nameOf[span]), track.isTask ? undefined : () => around(track.nameOf[span]));
 }
 
 function markDetails(model, track, mark, links, select) {
@@ -99,8 +100,6 @@ function rangeDetails(model, [from, to], chosen) {
   showDetails(`Range: ${showTime(to - from)}`, [['from', showTime(from)], ['to', showTime(to)]], table);
 }
 
-const AROUND = 'Callers and callees';
-
 /* Returns the change of a frame between two recordings: "+12.000 ms, +40.0 %". */
 function changeText({tree, show}, node) {
   const before = tree.before[node], change = tree.total[node] - 2 * before;
@@ -108,13 +107,13 @@ function changeText({tree, show}, node) {
   return change === -before && before ? `−${show(before)}, only before` : `${change < 0 ? '−' : '+'}${show(Math.abs(change))}, ${share}`;
 }
 
-/* MORE: further rows. EXTRA: an element beside them. */
-function frameDetails(flame, node, more = [], extra = undefined) {
+/* EXTRA and AROUND as in showDetails. */
+function frameDetails(flame, node, extra, around) {
   const {text, file, line, kind} = flame.nameOf(node), {tree} = flame;
   const rows = [...(kind === 'operator' || kind === 'annotation' ? [['kind', kind]] : []), [tree.meaning?.(node, (one) => flame.nameOf(one)) ?? 'total', `${flame.show(tree.total[node])}, ${flame.share(node)}`]];
   if (!tree.meaning || tree.own[node]) rows.push(['own', flame.show(tree.own[node])]);
   if (tree.before) rows.push(['before', flame.show(tree.before[node])], ['after', flame.show(tree.total[node] - tree.before[node])], ['change', changeText(flame, node)]);
   if (tree.calls[node]) rows.push([flame.show === showTime ? 'calls' : 'blocks', showCount(tree.calls[node])]);
   if (file) rows.push(['file', `${file}:${line}`]);
-  showDetails(text, [...rows, ...more], extra);
+  showDetails(text, rows, extra, around);
 }

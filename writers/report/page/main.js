@@ -158,7 +158,7 @@ class Page {
   tellFrame(flame, node) {
     const name = node === null ? -1 : flame.tree.name[node];
     if (name < 0) hideDetails();
-    else if (flame === this.flame) frameDetails(flame, node, [['show', AROUND, () => this.showAround(name)]], this.model.sources.table(name));
+    else if (flame === this.flame) frameDetails(flame, node, this.model.sources.table(name), () => this.showAround(name));
     else frameDetails(flame, node);
   }
 

@@ -69,15 +69,16 @@ class Track {
   close(span, at) {
     const took = at - this.start[span];
     this.end[span] = at;
-    if (at > this.last) this.last = at;
     this.own[span] += took;
     if (this.parent[span] >= 0) this.own[this.parent[span]] -= took;
   }
 
   /* Called after the last span. */
   finish() {
+    this.layOut(null);
     if (this.count) this.first = this.start[0];
-    return this.layOut(null);
+    for (let row = 0; row < this.rows; row++) this.last = Math.max(this.last, this.end[this.rowItems[this.rowAt[row + 1] - 1]]);
+    return this;
   }
 
   /* Adds marks, which are sorted by time. */

@@ -14,7 +14,7 @@ function scopesOf(model, layout) {
     if (!processes.has(process)) processes.set(process, []);
     processes.get(process).push(track);
   }
-  const areMany = processes.size > 1, named = (track) => (areMany ? `${track.group.process}: ${track.name}` : track.name);
+  const areMany = model.sections.length > 1, named = (track) => (areMany ? `${track.group.process}: ${track.name}` : track.name);
   const single = tracks.slice().sort((a, b) => b.busy - a.busy).slice(0, MAX_CHOICES).map((track) => ({name: named(track), tracks: [track]}));
   return [{name: 'All threads', tracks}, ...(areMany ? [...processes].slice(0, MAX_CHOICES).map(([name, some]) => ({name, tracks: some})) : []),
           ...pools, ...single];
