@@ -99,7 +99,7 @@ static void take_call(kpti_chrome_import *in, const kpti_trace_event *e)
         in->result.skipped++;
         return;
     }
-    name = kpti_import_names_at(&in->names, e->name, e->category);
+    name = kpti_import_names_at(&in->names, e->name, e->category, e->args);
     if (!name) {
         in->status = KPT_E_MEMORY;
         return;

@@ -5,6 +5,7 @@
 #include "abi/kpt_text.h"
 #include "core/base/hash.h"
 #include "core/base/utf8.h"
+#include "writers/encode/json_scan.h"
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
@@ -228,11 +229,28 @@ static int make_name(kpti_import_names *names, kpt_str text, kpt_str category,
     return 1;
 }
 
-uint32_t kpti_import_names_at(kpti_import_names *names, kpt_str name, kpt_str category)
+/* Returns the value of "qualified name" in the arguments that kpytrace writes, without quotes; empty if there is none. */
+static kpt_str qualname_in(kpt_str args)
 {
+    static const char key[] = "\"qualified name\":\"";
+    const char *at = args.size ? memmem(args.data, (size_t)args.size, key, sizeof key - 1) : NULL;
+    const char *end;
+    if (!at) return (kpt_str){NULL, 0};
+    at += sizeof key - 1;
+    end = kpti_json_skip_string(at - 1, args.data + args.size);
+    return end ? view(at, end - 1) : (kpt_str){NULL, 0};
+}
+
+uint32_t kpti_import_names_at(kpti_import_names *names, kpt_str name, kpt_str category,
+                              kpt_str args)
+{
+    const kpt_str qualname = qualname_in(args);
     uint32_t scope;
     const uint64_t kind = is_operator(category, &scope) ? 1 + scope : 0;
-    const uint64_t key = kpti_hash_mix(kpti_text_key(name), kind) >> 1;
+    const uint64_t key =
+        kpti_hash_mix(kpti_text_key(name) ^ (qualname.size ? kpti_text_key(qualname) << 1 : 0),
+                      kind) >>
+        1;
     uint32_t *number = kpti_u64_map_at(&names->numbers, key);
     if (!number) return 0;
     if (*number) return *number;
@@ -242,6 +260,11 @@ uint32_t kpti_import_names_at(kpti_import_names *names, kpt_str name, kpt_str ca
                             (uint64_t)names->count + 1, sizeof *names->items) ||
         !make_name(names, name, category, &names->items[names->count]))
         return 0;
+    if (qualname.size) {
+        kpti_function_view *made = &names->items[names->count];
+        made->qualname = kpti_import_text(&names->texts, qualname);
+        if (!made->qualname.data) return 0;
+    }
     *number = names->count;
     return names->count++;
 }

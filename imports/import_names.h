@@ -31,8 +31,10 @@ typedef struct kpti_import_names {
     uint32_t count; /* numbers are below it */
 } kpti_import_names;
 
-/* Returns the number of NAME, or 0 if there is no memory or no number left. */
-uint32_t kpti_import_names_at(kpti_import_names *names, kpt_str name, kpt_str category);
+/* Returns the number of NAME, or 0 if there is no memory or no number left. ARGS are the arguments of the call, which may
+ * have its qualified name: calls of equal names with different ones are different functions. */
+uint32_t kpti_import_names_at(kpti_import_names *names, kpt_str name, kpt_str category,
+                              kpt_str args);
 
 /* A kpti_describe_fn. Its ctx is the names. */
 int kpti_import_names_describe(void *names, uint32_t number, kpti_function_view *out);

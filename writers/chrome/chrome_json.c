@@ -20,6 +20,8 @@ typedef struct chrome {
     kpti_chrome_events events;
     /* escaped; the note is the first line, or the scope of an operator; inputs of operators as JSON */
     kpti_fragments names;
+    kpti_fragments
+        qualnames; /* the argument with the qualified name, where it is not that of the function */
     kpti_fragments threads; /* text between the name's end and the start time */
     kpti_chrome_notes notes;
     kpti_chrome_tasks tasks;
@@ -30,6 +32,9 @@ typedef struct chrome {
 } chrome;
 
 #define PUT KPTI_PUT
+
+/* Longer ones are cut. */
+enum { MAX_QUALNAME = 512 };
 
 /* Writes the arguments that few calls have. */
 static char *put_rare_args(char *at, const kpt_activity *a, uint32_t first_line)
@@ -69,15 +74,17 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
     chrome *w = (chrome *)writer;
     kpti_fragment name = kpti_fragments_get(&w->names, a->name, kpti_chrome_no_name);
     kpti_fragment thread = kpti_fragments_get(&w->threads, a->thread, kpti_chrome_no_thread);
-    kpti_fragment more = {NULL, 0, 0};
-    char rare[KPTI_CHROME_MAX_REST];
+    const kpti_fragment none = {NULL, 0, 0};
+    kpti_fragment more = none;
+    char rare[KPTI_CHROME_MAX_REST * 2 + MAX_QUALNAME * KPTI_JSON_MAX_GROWTH];
     if (kpti_chrome_is_operator(a)) {
         put_operator(w, a, name, thread);
         return KPT_OK;
     }
+    more = kpti_fragments_get(&w->qualnames, a->name, none);
     if (a->flags || a->kind == KPT_KIND_GC || (a->line && a->line != name.note)) {
-        more.text = rare;
-        more.size = (uint32_t)(put_rare_args(rare, a, name.note) - rare);
+        char *end = put_rare_args(kpti_fragment_put(rare, more), a, name.note);
+        more = (kpti_fragment){rare, (uint32_t)(end - rare), 0};
     }
     if (w->is_compact)
         kpti_chrome_put_compact(&w->events, a, name, thread, more);
@@ -93,10 +100,29 @@ static void put_text(chrome *w, const char *text)
     kpti_out_put(&w->base.out, text, strlen(text));
 }
 
+static kpt_status add_qualname(chrome *w, const kpt_name *name)
+{
+    kpt_str text = name->qualname;
+    char *begin;
+    char *at;
+    if (!name->file.size || !text.size ||
+        (text.size == name->function.size && !memcmp(text.data, name->function.data, text.size)))
+        return KPT_OK;
+    if (text.size > MAX_QUALNAME) text.size = MAX_QUALNAME;
+    begin = kpti_fragments_reserve(&w->qualnames, kpti_chrome_reserve(text) + KPTI_CHROME_MAX_REST);
+    if (!begin) return KPT_E_MEMORY;
+    at = kpti_chrome_escape(PUT(begin, ",\"qualified name\":\""), text);
+    at = PUT(at, "\"");
+    return kpti_fragments_set(&w->qualnames, name->index, begin, (size_t)(at - begin), 0);
+}
+
 static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
 {
     chrome *w = (chrome *)writer;
+    kpt_status status;
     if (name->flags & KPT_NAME_INPUTS) return kpti_chrome_add_inputs(&w->names, name);
+    status = add_qualname(w, name);
+    if (status != KPT_OK) return status;
     /* Only Python functions have a line, and only operators have a scope. */
     return kpti_chrome_add_name(&w->names, name->index,
                                 w->is_compact ? kpti_chrome_short_name(name)
@@ -211,7 +237,7 @@ static void put_tail(chrome *w, const kpt_stats *stats)
 static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
 {
     chrome *w = (chrome *)writer;
-    w->names.heap = w->threads.heap = writer->heap;
+    w->names.heap = w->qualnames.heap = w->threads.heap = writer->heap;
     kpti_chrome_gpu_init(&w->gpu, &writer->heap);
     w->is_compact = options->is_compact;
     w->events = (kpti_chrome_events){.out = &writer->out, .base_ns = writer->base_ns};
@@ -233,6 +259,7 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
 static void release_process(chrome *w)
 {
     kpti_fragments_free(&w->names);
+    kpti_fragments_free(&w->qualnames);
     kpti_fragments_free(&w->threads);
     kpti_chrome_notes_free(&w->notes);
     kpti_chrome_tasks_free(&w->tasks);

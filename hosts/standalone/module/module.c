@@ -11,6 +11,7 @@
 #include "hosts/standalone/background/sigterm_flush.h"
 #include "hosts/standalone/module/options.h"
 #include "hosts/standalone/module/py_columns.h"
+#include "hosts/standalone/module/py_edges.h"
 #include "hosts/standalone/module/py_findings.h"
 #include "hosts/standalone/module/py_gpu.h"
 #include "hosts/standalone/module/py_import.h"
@@ -290,6 +291,7 @@ static PyMethodDef methods[] = {
     {"thread_sums", kpti_thread_sums_call, METH_VARARGS, kpti_thread_sums_doc},
     {"operators", kpti_operators_call, METH_VARARGS, kpti_operators_doc},
     {"steps", kpti_steps_call, METH_O, kpti_steps_doc},
+    {"edges", kpti_edges_call, METH_VARARGS, kpti_edges_doc},
     {"columns", kpti_columns_call, METH_VARARGS, kpti_columns_doc},
     {"tasks", kpti_tasks_call, METH_VARARGS, kpti_tasks_doc},
     {"skipped", kpti_skipped_call, METH_O, kpti_skipped_doc},

@@ -4,19 +4,24 @@
 #include "hosts/standalone/session/session_export.h"
 #include "writers/thread_sums.h"
 
-/* Returns a tuple with the function, the thread and the counts of a row. */
+/* Returns a tuple with the function, by its qualified name where that is known, the thread, the counts and the number of
+ * the function. */
 static PyObject *row_to_tuple(const kpti_profile *profile, const kpti_profile_row *row)
 {
     const kpt_name *name = kpti_profile_name(profile, row->name);
     const kpt_thread *thread = kpti_profile_thread(profile, row->thread);
+    const kpt_str function = !name                 ? (kpt_str){NULL, 0}
+                             : name->qualname.size ? name->qualname
+                                                   : name->function;
     return Py_BuildValue(
-        "y#y#y#ky#KKKKK", name ? name->display.data : "", name ? (Py_ssize_t)name->display.size : 0,
-        name ? name->function.data : "", name ? (Py_ssize_t)name->function.size : 0,
-        name ? name->file.data : "", name ? (Py_ssize_t)name->file.size : 0,
-        (unsigned long)(name ? name->first_line : 0), thread ? thread->name.data : "",
-        thread ? (Py_ssize_t)thread->name.size : 0, (unsigned long long)row->calls,
-        (unsigned long long)row->own_ns, (unsigned long long)row->total_ns,
-        (unsigned long long)row->min_ns, (unsigned long long)row->max_ns);
+        "y#y#y#ky#KKKKKk", name ? name->display.data : "",
+        name ? (Py_ssize_t)name->display.size : 0, function.size ? function.data : "",
+        (Py_ssize_t)function.size, name ? name->file.data : "",
+        name ? (Py_ssize_t)name->file.size : 0, (unsigned long)(name ? name->first_line : 0),
+        thread ? thread->name.data : "", thread ? (Py_ssize_t)thread->name.size : 0,
+        (unsigned long long)row->calls, (unsigned long long)row->own_ns,
+        (unsigned long long)row->total_ns, (unsigned long long)row->min_ns,
+        (unsigned long long)row->max_ns, (unsigned long)row->name);
 }
 
 /* The same, with the step and whether it is an operator at the end. */

@@ -126,6 +126,22 @@ kpt_status kpti_session_operators(kpti_session *s, const kpti_session_watch *wat
     return kpti_session_leave(s, status);
 }
 
+kpt_status kpti_session_edges(kpti_session *s, const kpti_session_watch *watch,
+                              kpti_call_edges *edges, kpti_session_error *error)
+{
+    profiling p = {kpti_call_edges_batch, edges, watch, 0};
+    kpti_source from;
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    status = kpti_source_begin(s, watch, &from, error);
+    if (status == KPT_OK) {
+        status =
+            kpti_source_deliver(&from, KPT_ORDER_TIME, KPTI_CALLS_ONLY, profile_batch, &p, error);
+        kpti_source_end(&from);
+    }
+    return kpti_session_leave(s, status);
+}
+
 kpt_status kpti_session_steps(kpti_session *s, const kpti_session_watch *watch,
                               kpti_step_finder *finder, kpti_session_error *error)
 {

@@ -4,6 +4,7 @@
 
 #include "hosts/standalone/session/session_types.h"
 #include "writers/annotations/task_profile.h"
+#include "writers/call_edges.h"
 #include "writers/encode/text_builder.h"
 #include "writers/gpu/gpu_launches.h"
 #include "writers/operators/operator_table.h"
@@ -39,6 +40,10 @@ typedef void (*kpti_session_task_fn)(void *ctx, const kpti_task_row *row, const 
 kpt_status kpti_session_tasks(kpti_session *session, const kpti_session_watch *watch,
                               kpti_task_profile *profile, kpti_session_task_fn each, void *each_ctx,
                               kpti_session_error *error);
+
+/* The same by pairs of functions. EDGES is a new one. */
+kpt_status kpti_session_edges(kpti_session *session, const kpti_session_watch *watch,
+                              kpti_call_edges *edges, kpti_session_error *error);
 
 /* The same by operator of torch. TABLE is a new one. */
 kpt_status kpti_session_operators(kpti_session *session, const kpti_session_watch *watch,

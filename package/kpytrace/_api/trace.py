@@ -69,6 +69,7 @@ class Trace:
         self._no_gpu: Optional[str] = None
         self._gpu = 0  # how GPUs are recorded, as in the options
         self._pid = 0
+        self._children_seconds = float("inf")  # the processor time of children before the start
         self._began = 0.0
         self._ended: Optional[float] = None
         self._counts: Optional[dict[str, int]] = None  # of the calls, threads and names that were written
@@ -119,9 +120,10 @@ class Trace:
         """The registry keeps a trace that does not nest until it is stopped, also without a reference of the
         caller."""
         plugin = running_traces.prepare()  # before the lock: in a forked child its hook replaces the lock
-        from .._processes import process_hooks
+        from .._processes import process_hooks, process_info
 
         with running_traces.lock:
+            self._children_seconds = process_info.children_seconds()
             if not nests and any(trace.running and not trace._is_whole for trace in _traces.all()):
                 raise RuntimeError("a trace is running already in this process: "
                                    "end it with kpytrace.stop() before you begin another")
@@ -336,7 +338,7 @@ class Trace:
         calls = {GPU_OFF: b"", GPU_CALLS: b"gpu_calls=all\n"}.get(gpu, b"gpu_calls=work\n")  # type: ignore
         if self._no_gpu:
             calls = b"no_gpu=" + self._no_gpu.replace("\n", " ").encode("utf-8", "replace") + b"\n"
-        return calls + process_info.describe()
+        return calls + process_info.describe_missing(self._options, self._children_seconds) + process_info.describe()
 
     def _describe_again(self) -> None:
         """Replaces the description of the process, since its name and its rank may have become known."""

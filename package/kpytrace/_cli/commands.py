@@ -46,14 +46,14 @@ def _main(words: list[str]) -> int:
         hint = (f"did you mean `kpytrace {near[0]}`?" if near else
                 f"to trace a program, write `kpytrace run {words[0]}`")
         raise Usage(f"unknown command {words[0]!r}: {hint}")
-    if words[0] in ("run", "report", "view", "explain", "memory", "et", "merge", "diff", "table"):  # a module each
+    if words[0] in ("run", "report", "view", "explain", "memory", "et", "merge", "diff", "table", "top"):  # a module each
         import importlib
 
         status: int = importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])
         return status
     from . import kpt_commands as kpt
 
-    return {"convert": kpt.convert, "info": kpt.info, "top": kpt.top}[words[0]](words[1:])
+    return {"convert": kpt.convert, "info": kpt.info}[words[0]](words[1:])
 
 
 def _take_any_text() -> None:

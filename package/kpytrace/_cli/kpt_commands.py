@@ -1,4 +1,4 @@
-"""kpytrace convert, info and top: the commands that read one .kpt file."""
+"""kpytrace convert and info: the commands that read one recording."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import time
 
 from . import cost, memory, report
 from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command, row_count
-from .formatting import amount, print_head, print_row, shown
-from .kpt_file import SORTS, KptFile
+from .formatting import amount, shown
+from .kpt_file import KptFile
 
 
 TYPE_CHECKING = False
@@ -125,8 +125,7 @@ Describes a .kpt file, or a trace in Chrome's JSON format: the program, threads,
               ("repaired", f"{stats['events_repaired']:,}")]
     if stats["functions_disabled"]:
         lines.append(("switched off", f"{stats['functions_disabled']:,} functions"))
-    if stats["threads_unreached"]:
-        lines.append(("not reached", f"{stats['threads_unreached']:,} threads"))
+    lines += [("not recorded", text) for text in file.missing()]
     per_call = cost.measure(file.standalone, file.plugin) if calls and not file.is_imported else None
     if per_call:
         lines.append(("tracing cost", cost.line(totals, per_call, file.info)))
@@ -141,19 +140,6 @@ Describes a .kpt file, or a trace in Chrome's JSON format: the program, threads,
     if names > len(threads):
         count, own = (total - sum(row[i] for row in threads) for i, total in ((1, calls), (2, totals.own_ns)))
         print(f"  {count:>14,} calls {amount(own):>12}  {names - len(threads):,} more threads (all: -n 0)")
-    return 0
-
-
-def _top_gpu(file: KptFile, count: int, as_json: bool) -> int:
-    from . import gpu
-
-    report = file.standalone.gpu_report(file.handle)
-    if as_json:
-        import json
-
-        print(json.dumps(gpu.as_dict(report), indent=1))
-    else:
-        gpu.print_report(report, count)
     return 0
 
 
@@ -174,55 +160,3 @@ def _gpu_lines(file: KptFile) -> list[tuple[str, str]]:
     elif "no_gpu" in file.info:
         lines.append(("gpu", f"not recorded: {file.info['no_gpu']}"))
     return lines
-
-
-def top(words: list[str]) -> int:
-    known = (Argument("sort", "KEY", "sort by own, total, calls or max, with --ops also by gpu (default: own)", "s"),
-             Argument("count", "N", "how many rows (default: 25; 0: all)", "n"),
-             Argument("threads", "", "list a row for each function and thread"),
-             Argument("gpu", "", "list kernels instead: by name, by the Python line that launched them, and "
-                      "the idle time of each device"),
-             Argument("ops", "", "list torch's operators and annotations instead; own is without those inside"),
-             Argument("callers", "", "with --ops: list a row for each operator and the Python function that called it; "
-                      "for work of autograd, the function that called the forward operator"),
-             Argument("json", "", "with --gpu or --ops: the same as JSON, in nanoseconds"),
-             Argument("tasks", "", "list asyncio's tasks instead, by running time"),
-             Argument("coroutines", "", "the same, with the tasks of a coroutine added up"),
-             RECOVER, QUIET, HELP)
-    usage = """\
-usage: kpytrace top [OPTION]... FILE
-
-Lists functions with their calls, the time in them alone (own) and with their callees (total;
-of a recursive function only the outermost call)."""
-    parsed = parse_command(words, known, usage, (1,))
-    if parsed is None:
-        return 0
-    options, (path,) = parsed
-    sort, count = options.get("sort", "own"), row_count(options, 25) or 2**32 - 1
-    if sort not in SORTS and not (sort == "gpu" and "ops" in options):
-        raise Usage(f"--sort must be one of {', '.join(SORTS)}, not {sort}")
-    if "json" in options and not {"gpu", "ops"} & options.keys():
-        raise Usage("--json needs --gpu or --ops")
-    if "callers" in options and "ops" not in options:
-        raise Usage("--callers needs --ops")
-    file = KptFile(path, options)
-    if "gpu" in options:
-        return _top_gpu(file, count, "json" in options)
-    if "ops" in options:
-        from . import operators
-
-        return operators.print_operators(file, sort, count, "callers" in options, "json" in options)
-    if "tasks" in options or "coroutines" in options:
-        from . import tasks
-
-        return tasks.print_tasks(file, count, "coroutines" in options)
-    bar = file.bar("reading")
-    rows = file.standalone.profile(file.handle, SORTS[sort], count,
-                                   "threads" in options, bar)
-    if bar:
-        bar.close()
-    print_head("function")
-    for display, _, _, _, thread, calls, own, total, _, most in rows:
-        where = f"  [{shown(thread.decode('utf-8', 'replace'))}]" if "threads" in options else ""
-        print_row(calls, own, total, most, shown(display.decode("utf-8", "replace")) + where)
-    return 0

@@ -54,6 +54,21 @@ class KptFile:
         """Whether the recording was made of a trace in another format."""
         return self.info.get("recording") == inputs.IMPORTED
 
+    def missing(self) -> list[str]:
+        """Returns what the recording lacks, and how to record it."""
+        found = []
+        if self.stats["threads_unreached"]:
+            found.append(f"{self.stats['threads_unreached']:,} threads, which kpytrace could not reach")
+        if self.info.get("this_thread"):
+            found.append("other threads: record without this_thread (--this-thread) to get them")
+        if self.info.get("children"):
+            found.append("processes that the program started: record with `kpytrace run --children` to get those in Python")
+        return found
+
+    def print_missing(self) -> None:
+        for text in self.missing():
+            print(f"kpytrace: {shown(self.path)} does not have {text}", file=sys.stderr)
+
     def bar(self, what: str) -> progress.Bar | None:
         """Returns a progress bar for reading all calls of the file, or None if it would not be visible."""
         return progress.bar(what, self.stats["events"] // 2, self.quiet)

@@ -32,10 +32,9 @@ _NONE = (0, 0, 0, 0, 0)
 def run_of(rows: Iterable[Sequence[Any]]) -> Run:
     """Returns a run from the rows that profile() returns."""
     lines: dict[str, list[tuple[int, Values]]] = {}
-    for display, _, file, line, _, calls, own, total, _, _ in rows:
-        place = b"%b(%d): " % (file, line)
-        if file and display.startswith(place):
-            display = b"%b: %b" % (file, display[len(place):])
+    for display, function, file, line, _, calls, own, total, *_ in rows:
+        if file and display.startswith(b"%b(%d): " % (file, line)):
+            display = b"%b: %b" % (file, function)
         name = display.decode("utf-8", "replace")
         lines.setdefault(name, []).append((line, (calls, own, total)))
     return {(name, i): values for name, found in lines.items()

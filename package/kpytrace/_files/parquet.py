@@ -114,7 +114,7 @@ def _sums(arrow: Any, schema: Any, file: File, handle: object, steps: Steps, put
     """Writes a row for each step, thread and function, some at a time."""
 
     def take(rows: list[Any]) -> None:
-        shown, functions, files, lines, threads, calls, own, total, least, most, numbers, kinds = zip(*_texts(rows))
+        shown, functions, files, lines, threads, calls, own, total, least, most, _, numbers, kinds = zip(*_texts(rows))
         table = _Table(arrow, schema, file, len(rows))
         table.put_steps(steps, arrow.array(numbers, type=arrow.int32()))
         table.put("function", [function or name for function, name in zip(functions, shown)])

@@ -275,6 +275,7 @@ def _run_of(kind: Kind, variable: str, output: str, options: dict[str, str], qui
         kind.check(output)  # before the files of an earlier run are removed
         family = children.Family.of_output(output, options, _suffix_of(kind, output))
     os.environ[variable] = pack("", family.words(), True)
+    process_info.set_family()
     if folder and children.is_tracker():
         return None
     recording = None if folder and children.is_server() else kind(output, options, quiet, family, not folder)

@@ -21,6 +21,7 @@ _LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "torch.distributed.run", "t
               "torch.distributed.launcher")
 _MAX_COMMAND = 600  # bytes; the host keeps 1,024 bytes of the whole description
 
+are_children_recorded = False
 _forked = False
 _name = ""  # set by multiprocessing
 
@@ -109,6 +110,26 @@ def set_name(name: str) -> None:
     """Is called when multiprocessing has set the name of this process."""
     global _name
     _name = name
+
+
+def children_seconds() -> float:
+    """Returns the processor time of all children that have ended and that this process has waited for."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def set_family() -> None:
+    """Is called in a process whose children are recorded."""
+    global are_children_recorded
+    are_children_recorded = True
+
+
+def describe_missing(options: dict[str, object], before: float) -> bytes:
+    """Returns lines about what a trace does not have. BEFORE is what children_seconds() was when it began."""
+    threads = b"this_thread=1\n" if options.get("this_thread") else b""
+    if are_children_recorded or children_seconds() <= before:
+        return threads
+    return threads + b"children=1\n"  # the program has started some
 
 
 def describe() -> bytes:

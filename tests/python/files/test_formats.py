@@ -82,12 +82,19 @@ class Formats(Case):
 
     def chrome_notes(self):
         """Counts the values of each further argument."""
-        usual = {"Python id", "Python parent id", "Ev Idx"}
+        usual = {"Python id", "Python parent id", "Ev Idx", "qualified name"}  # Perfetto has that in the source location
         return collections.Counter((key, value) for e in self.chrome["traceEvents"] if e["ph"] == "X"
                                    for key, value in e["args"].items() if key not in usual)
 
     def perfetto_notes(self, read):
         return collections.Counter(item for c in read["calls"] for item in c[5].items())
+
+    def test_qualified_names_are_arguments_of_chrome_json(self):
+        named = {(e["name"].rpartition(": ")[2], e["args"].get("qualified name")) for e in self.chrome["traceEvents"]
+                 if e["ph"] == "X" and e["name"].startswith(__file__)}
+        self.assertIn(("größe", None), named)
+        if sys.version_info >= (3, 11):
+            self.assertIn(("<lambda>", "größe.<locals>.<lambda>"), named)
 
     def speedscope_calls(self, file):
         """Returns the frames of each thread as (profile, name, start, end)."""
