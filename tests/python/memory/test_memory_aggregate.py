@@ -199,10 +199,10 @@ class Aggregate(MemoryCase):
             with kpytrace.memory(sys.argv[1], aggregate=True):
                 for _ in range(200_000): [object()]
                 before = peak()
-                for _ in range(2_000_000): [object()]
+                for _ in range(1_000_000): [object()]
                 print(peak() - before)
             """)
-        self.assertLess(int(done.stdout), 30_000, "kB; 4 million events in memory take 96,000")
+        self.assertLess(int(done.stdout), 30_000, "kB; 2 million events in memory take 48,000")
 
 
 if __name__ == "__main__":
