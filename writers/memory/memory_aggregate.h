@@ -22,7 +22,7 @@ void kpti_memory_aggregate_free(kpti_memory_aggregate *aggregate);
 
 /* Adds the entries of a record: those of a delivery when its state comes. Returns KPT_E_MEMORY where there is no memory for
  * another stack or block; what is before stays. */
-kpt_status kpti_memory_aggregate_take(kpti_memory_aggregate *aggregate, const void *record,
+kpt_status kpti_memory_aggregate_take(kpti_memory_aggregate *aggregate, const void *bytes,
                                       uint64_t size);
 
 /* Writes what was added up so far to PATH, whose suffix is .tables.json or .html. Returns 0, EINVAL for another suffix, an errno

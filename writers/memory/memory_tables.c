@@ -207,9 +207,9 @@ static void put_moments(const tables *t)
 }
 
 int kpti_memory_tables_put(const kpti_memory_history *history, const kpti_memory_sums *sums,
-                           kpti_memory_put_fn to, void *ctx)
+                           kpti_memory_put_fn put_bytes, void *ctx)
 {
-    tables t = {history, sums, to, ctx, malloc(BUFFER_BYTES)};
+    tables t = {history, sums, put_bytes, ctx, malloc(BUFFER_BYTES)};
     if (!t.buffer) return 0;
     put_head(&t);
     put_stacks(&t);

@@ -18,9 +18,9 @@ int kpti_memory_tables_write(kpti_memory_history *history, kpti_out_file *out);
 int kpti_memory_tables_read(kpti_memory_history *history, int with_moments, kpti_memory_sums *sums);
 
 typedef void (*kpti_memory_put_fn)(void *ctx, const void *bytes, size_t size);
-/* Writes the tables of SUMS, whose names HISTORY has, by PUT. Returns 1, or 0 if there is no memory. */
+/* Writes the tables of SUMS, whose names HISTORY has, by PUT_BYTES. Returns 1, or 0 if there is no memory. */
 int kpti_memory_tables_put(const kpti_memory_history *history, const kpti_memory_sums *sums,
-                           kpti_memory_put_fn put, void *ctx);
+                           kpti_memory_put_fn put_bytes, void *ctx);
 /* The same to a file. */
 int kpti_memory_tables_put_file(const kpti_memory_history *history, const kpti_memory_sums *sums,
                                 kpti_out_file *out);

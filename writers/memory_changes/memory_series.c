@@ -8,17 +8,17 @@
 /* Makes one point of two. The last one may be alone. */
 static void join_points(kpti_memory_series *s)
 {
-    const uint32_t count = (s->count + 1) / 2;
+    const size_t count = (s->count + 1) / 2;
     for (uint32_t l = 0; l <= KPTI_SERIES_DEVICES; l++) {
         kpti_series_line *line = s->lines[l];
-        for (uint32_t i = 0; line && i < count; i++) {
-            const uint32_t second = i * 2 + 1 < s->count ? i * 2 + 1 : i * 2;
+        for (size_t i = 0; line && i < count; i++) {
+            const size_t second = i * 2 + 1 < s->count ? i * 2 + 1 : i * 2;
             const double most = line->most[i * 2];
             line->last[i] = line->last[second];
             line->most[i] = most > line->most[second] ? most : line->most[second];
         }
     }
-    s->count = count;
+    s->count = (uint32_t)count;
     s->step_ns *= 2;
 }
 

@@ -79,7 +79,13 @@ def stop() -> Summary:
 
 
 def dump(path: Optional[Path] = None) -> str:
-    """Writes the recording so far of the newest running trace, as its dump() does."""
+    """Writes the recording so far of the newest running trace, as its dump() does. Where no trace runs, but a recording of
+    memory, that is written to `path`, which must be given then."""
+    if traces.newest() is None and path is not None:
+        from . import memory
+
+        if recording := memory._active:
+            return recording.export(path)
     return _newest().dump(path)
 
 

@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
 #include <random>
+#include <sstream>
 #include <vector>
 
+#include "tests/native/memory_log/logs.h"
 #include "tests/native/memory_log/packed_history.h"
+#include "writers/memory/memory_aggregate.h"
 #include "writers/memory/memory_tables.h"
 
 namespace
@@ -214,6 +219,67 @@ TEST(Sums, TimesThatCannotBe)
     EXPECT_EQ(sums.s.now.bytes, 30);
     EXPECT_LE(sums.s.series.count, uint32_t(KPTI_SERIES_POINTS));
     EXPECT_LE(sums.s.moments.count, uint32_t(KPTI_MOMENTS));
+}
+
+std::string text_of(const std::string &path)
+{
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/* Takes all records. Returns the first failure. */
+kpt_status take_all(kpti_memory_aggregate *aggregate, const packed_history &h)
+{
+    for (const std::string &record : h.records) {
+        const kpt_status status =
+            kpti_memory_aggregate_take(aggregate, record.data(), record.size());
+        if (status != KPT_OK) return status;
+    }
+    return KPT_OK;
+}
+
+TEST(Aggregate, HasTheTablesOfTheHistory)
+{
+    packed_history h(random_steps(5, 5000, 50));
+    const std::string folder = testing::TempDir();
+    kpti_memory_aggregate *aggregate = kpti_memory_aggregate_make();
+    kpti_out_file out = {};
+    out.fd = -1;
+    ASSERT_EQ(kpti_out_open(&out, (folder + "/history.tables.json").c_str()), 0);
+    EXPECT_TRUE(kpti_memory_tables_write(&h.h, &out));
+    EXPECT_EQ(kpti_out_close(&out, 1), 0);
+    ASSERT_EQ(take_all(aggregate, h), KPT_OK);
+    EXPECT_EQ(kpti_memory_aggregate_write(aggregate, (folder + "/added.tables.json").c_str()), 0);
+    EXPECT_EQ(kpti_memory_aggregate_write(aggregate, (folder + "/added.pickle").c_str()), EINVAL);
+    EXPECT_EQ(kpti_memory_aggregate_write(aggregate, "/nowhere/added.html"), ENOENT);
+    kpti_memory_aggregate_free(aggregate);
+    const std::string text = text_of(folder + "/added.tables.json");
+    EXPECT_EQ(text, text_of(folder + "/history.tables.json"));
+    EXPECT_NE(text.find("\"temporary\":[["), std::string::npos);
+    for (const char *name : {"/added.tables.json", "/history.tables.json"})
+        (void)std::remove((folder + name).c_str());
+}
+
+/* Allocation 1, 2, 3 … fails, until all succeed: what was added up before can still be written. */
+TEST(Aggregate, NoMemory)
+{
+    packed_history h(random_steps(6, 300, 50));
+    const std::string path = testing::TempDir() + "/added.tables.json";
+    kpt_status status = KPT_E_MEMORY;
+    for (int after = 1; status != KPT_OK; after++) {
+        ASSERT_LT(after, 10000);
+        malloc_fails(after);
+        kpti_memory_aggregate *aggregate = kpti_memory_aggregate_make();
+        status = aggregate ? take_all(aggregate, h) : KPT_E_MEMORY;
+        malloc_fails(0);
+        EXPECT_TRUE(status == KPT_OK || status == KPT_E_MEMORY) << status;
+        if (!aggregate) continue;
+        EXPECT_EQ(kpti_memory_aggregate_write(aggregate, path.c_str()), 0) << after;
+        kpti_memory_aggregate_free(aggregate);
+    }
+    (void)std::remove(path.c_str());
 }
 
 } // namespace
