@@ -33,7 +33,10 @@ while True:
 class Stream(Both):
     def test_a_trace_with_memory(self):
         def keep():
-            return [bytes(11_967) for _ in range(100)]
+            kept = []
+            for _ in range(100):
+                kept.append(bytes(11_967))
+            return kept
 
         with kpytrace.trace(self.path, memory=True) as t:
             kept = keep()
