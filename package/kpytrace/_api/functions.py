@@ -84,7 +84,8 @@ def dump(path: Optional[Path] = None) -> str:
     if traces.newest() is None and path is not None:
         from . import memory
 
-        if recording := memory._active:
+        recording: Optional[memory.Memory] = memory._active
+        if recording is not None:
             return recording.export(path)
     return _newest().dump(path)
 

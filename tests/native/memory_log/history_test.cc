@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <vector>
@@ -254,6 +255,44 @@ TEST(History, WithoutMemory)
         return;
     }
     ADD_FAILURE();
+}
+
+/* A record of names: pools with their number, device type and device index, below 64. */
+std::string pools_of(const std::vector<std::array<char, 3>> &pools)
+{
+    const kpti_memory_record head = {KPTI_MEMORY_NAMES, static_cast<uint32_t>(pools.size()), 0, 0};
+    std::string record(reinterpret_cast<const char *>(&head), sizeof head);
+    for (const auto &[number, type, index] : pools)
+        record += {'P', number, static_cast<char>(type * 2), static_cast<char>(index * 2), 0, 0, 0};
+    return record;
+}
+
+TEST(History, PoolsOfADeviceShareItsSlot)
+{
+    packed_history h(0, {pools_of({{9, 1, 0}, {6, 1, 1}, {20, 0, 0}}), pools_of({{5, 1, 0}})});
+    ASSERT_EQ(h.opened, KPT_OK);
+    const kpti_memory_names &names = h.h.names;
+    EXPECT_EQ(names.pools[5].slot, names.pools[9].slot);
+    EXPECT_EQ(names.pools[5].space, names.pools[9].space);
+    EXPECT_EQ(names.pools[5].device, names.pools[9].device);
+    EXPECT_NE(names.pools[5].space, names.pools[6].space);
+    EXPECT_EQ(names.pools[20].space, 0u) << "host memory";
+    ASSERT_EQ(names.device_count, 7u);
+    EXPECT_EQ(names.slot_count, 7u);
+    for (uint32_t number : {0, 3, 5, 6, 20}) {
+        const kpti_memory_device &device = names.devices[names.pools[number].device];
+        EXPECT_EQ(device.slot, names.pools[number].slot) << number;
+        EXPECT_EQ(device.space, names.pools[number].space) << number;
+    }
+}
+
+/* Its device would change under the blocks that are in it. */
+TEST(History, APoolIsNamedOnce)
+{
+    packed_history again(0, {pools_of({{9, 1, 0}}), pools_of({{9, 2, 0}})});
+    EXPECT_EQ(again.opened, KPT_E_INVALID);
+    packed_history own(0, {pools_of({{0, 1, 0}})});
+    EXPECT_EQ(own.opened, KPT_E_INVALID) << "that of a domain of Python's";
 }
 
 } // namespace

@@ -149,6 +149,39 @@ TEST(Sums, ThePeakIsThatOfEachStack)
     EXPECT_EQ(at_peak, sums.s.peak_bytes);
 }
 
+/* Many stacks change between moments: the moments become fewer, and each still has the sums of its time. */
+TEST(Sums, ChangesAreBounded)
+{
+    constexpr uint32_t SUMS = 5000;
+    kpti_memory_moments m = {};
+    int64_t now = 0; /* of every sum */
+    m.next_ns = m.step_ns = 1000;
+    const auto amount = [](const void *ctx, uint32_t index, int64_t *bytes, int64_t *blocks) {
+        *bytes = *static_cast<const int64_t *>(ctx) + index;
+        *blocks = 1;
+    };
+    for (uint64_t time = 500; time < 200000; time += 1000) {
+        ASSERT_TRUE(kpti_memory_moments_before(&m, time, amount, &now));
+        now = static_cast<int64_t>(time);
+        for (uint32_t i = 0; i < SUMS; i++)
+            ASSERT_TRUE(kpti_memory_moments_changed(&m, i));
+    }
+    ASSERT_TRUE(kpti_memory_moments_end(&m, 200000, amount, &now));
+    EXPECT_LE(m.change_count, uint64_t(KPTI_MOMENT_CHANGES));
+    EXPECT_GE(m.count, 20u);
+    std::vector<int64_t> sums(SUMS);
+    uint64_t change = 0;
+    for (uint32_t i = 0; i < m.count; i++) {
+        const uint64_t at = m.moments[i].since_ns;
+        for (; change < m.moments[i].end; change++)
+            sums[m.changes[change].sum] += m.changes[change].bytes;
+        const auto last = static_cast<int64_t>((at - 500) / 1000 * 1000 + 500);
+        EXPECT_EQ(sums[0], last) << at;
+        EXPECT_EQ(sums[SUMS - 1], last + SUMS - 1) << at;
+    }
+    kpti_memory_moments_free(&m);
+}
+
 double temporary(const packed_history::steps &given, uint32_t within)
 {
     packed_history h(given);
