@@ -100,6 +100,12 @@ class Tracks(Page):
             ({first: i * 10, last: i * 10 + 9, marks: [], values: null, busy: 1, count: 0, more: {}})), 'x', 'x');
             return [...lane.within(0, 1000000, 1000)].length; })()"""), 1002)
 
+    def test_threads_that_run_beside_each_other_share_none(self):
+        lanes = """((together, times) => lanesOfThreads(Array.from({length: together * times}, (_, i) => (
+            {name: `t-${i}  ${i}`, tid: i, first: Math.floor(i / together) * 10, last: Math.floor(i / together) * 10 + 9, marks: [],
+             values: null, busy: 1, count: 0, more: {}}))).length)"""
+        self.assertEqual(self.ask(f"[{lanes}(10, 1), {lanes}(10, 2), {lanes}(3, 40), {lanes}(500, 3), {lanes}(501, 3)]"), [10, 10, 3, 500, 1503])
+
     def test_an_idle_thread_is_behind_a_heading(self):
         self.assertNotIn("sleeper", [name for name, _ in self.lanes()])
         self.assertIn("▸ 1 idle", self.ask("kpytrace.timeline.bands.filter((b) => b.more).map((b) => kpytrace.timeline.headingText(b))"))

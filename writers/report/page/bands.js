@@ -5,6 +5,7 @@
 const RULER = 22, HEAD = 22, MARKS = 13, VALUES = 40, GROUP = 24;
 const MAX_OPEN = 200; // lanes of a group; of more, only the busiest are shown at first
 const SHOWN_FIRST = 30, MIN_POOL = 5;
+const MAX_LANES = 500; // of a pool: placing a thread takes time for each
 const SORTED_GROUPS = new Set([THREADS, 'Greenlets']);
 const ORDERS = {
   busy: ['Busiest first', (a, b) => b.busy - a.busy],
@@ -93,7 +94,7 @@ function lanesOfThreads(tracks) {
     kinds.get(kind).push(track);
   }
   return [...kinds].flatMap(([kind, members]) => {
-    const packed = members.length < MIN_POOL ? null : pack(members, members.length / 2);
+    const packed = members.length < MIN_POOL ? null : pack(members, Math.min(members.length / 2, MAX_LANES));
     if (!packed) return members.map((track) => new Lane([track], track.name, null));
     const lanes = packed.map((lane, i) => new Lane(lane, packed.length > 1 ? `${kind}  lane ${i + 1}` : kind, kind));
     const busy = lanes.reduce((sum, lane) => sum + lane.busy, 0);
