@@ -25,16 +25,21 @@ assert trace.stop().kernels == 40
 """
 FAULTS = f"""
 import asyncio, threading, time
-lock = threading.Lock()
+lock, started = threading.Lock(), threading.Semaphore(0)
 def update():
     lock.acquire()
     time.sleep(.02)
     lock.release()
 def work():
-    for i in range(6): update()
+    started.release()
+    update()
 def locks():
-    threads = [threading.Thread(target=work, name={STRANGE!r}) for i in range(3)]
+    lock.acquire()
+    threads = [threading.Thread(target=work, name={STRANGE!r}) for i in range(4)]
     for t in threads: t.start()
+    for t in threads: started.acquire()
+    time.sleep(.1)
+    lock.release()
     for t in threads: t.join()
 async def answer():
     time.sleep(.2)

@@ -159,7 +159,7 @@ kpt_status kpti_find_slower(kpti_finding_list *list)
         if (!kpti_slowdown_judge(&function->sample, &found.times)) continue;
         found.excess_ns = (found.times.last_ns - found.times.first_ns) * (function->calls / 3);
         if (found.excess_ns >= KPTI_MIN_SLOWER_NS &&
-            kpti_permille(found.excess_ns, kpti_found_run_ns(f)) >= KPTI_MIN_SHARE_PERMILLE)
+            kpti_permille(found.excess_ns, kpti_found_run_ns(f)) >= KPTI_MIN_SLOWER_PERMILLE)
             insert(rows, &count, &found);
     }
     for (uint32_t i = 0; i < count; i++)

@@ -32,6 +32,31 @@ def in_threads(count, work):
         thread.join()
 
 
+def contend(lock, count=4, of=None):
+    """Threads that wait for a lock at the same time, which this one holds meanwhile."""
+    started = threading.Semaphore(0)
+
+    def update():
+        lock.acquire()
+        time.sleep(.01)
+        lock.release()
+
+    def work():
+        started.release()
+        (of or update)()
+
+    lock.acquire()
+    threads = [threading.Thread(target=work, name=f"worker-{i}") for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        started.acquire()
+    time.sleep(.1)
+    lock.release()
+    for thread in threads:
+        thread.join()
+
+
 class Explain(Case):
     def setUp(self):
         super().setUp()
@@ -71,32 +96,21 @@ class Faults(Explain):
     def test_waits_at_a_lock(self):
         lock = threading.Lock()
 
-        def update():
-            lock.acquire()
-            time.sleep(.01)
-            lock.release()
-
         def short_update():
             lock.acquire()
             lock.release()
             time.sleep(.01)
 
-        finding, *_ = self.found("lock", lambda: in_threads(4, lambda: [update() for _ in range(5)]))
+        finding, *_ = self.found("lock", lambda: contend(lock))
         self.assertIn(finding["evidence"]["threads"], (2, 3, 4))  # one that starts late may find it free
         self.assertIn("update", finding["evidence"]["by"]["short"])
-        self.assertEqual(finding["evidence"]["by"]["line"], update.__code__.co_firstlineno)
+        self.assertEqual(finding["evidence"]["by"]["line"], contend.__code__.co_firstlineno + 4)
         self.assertIn("worker-", finding["places"][0]["thread"])
         self.assertEqual(finding["places"][0]["ns"], finding["evidence"]["longest_ns"])
         self.assert_clean(lambda: in_threads(4, lambda: [short_update() for _ in range(5)]))
 
     def test_waits_at_a_semaphore(self):
-        semaphore = threading.Semaphore(1)
-
-        def update():
-            with semaphore:
-                time.sleep(.01)
-
-        finding, *_ = self.found("lock", lambda: in_threads(4, lambda: [update() for _ in range(5)]))
+        finding, *_ = self.found("lock", lambda: contend(threading.Semaphore(1)))
         self.assertIn("acquire", finding["evidence"]["in"]["short"])
         self.assertIn("update", finding["evidence"]["by"]["short"])
 
@@ -149,15 +163,14 @@ class Faults(Explain):
 
             for number in range(1500):
                 lookup(-number)
-                for more in range(20):
-                    add(20 * number + more)
+                add(range(20 * number, 20 * number + 20))
 
         items, known = [], set()
-        finding, = self.found("slower", lambda: run(items, items.append))
+        finding, = self.found("slower", lambda: run(items, items.extend))
         self.assertIn("lookup", finding["evidence"]["function"]["short"])
         self.assertGreater(finding["evidence"]["last_median_ns"], 2 * finding["evidence"]["first_median_ns"])
         self.assertEqual(finding["evidence"]["calls"], 1500)
-        self.assert_clean(lambda: run(known, known.add))
+        self.assert_clean(lambda: run(known, known.update))
 
     def test_garbage_collections(self):
         heap = [[number] for number in range(300_000)]
@@ -231,14 +244,7 @@ class CleanPrograms(Explain):
 
 class Command(Explain):
     def work(self):
-        lock = threading.Lock()
-
-        def update():
-            lock.acquire()
-            time.sleep(.01)
-            lock.release()
-
-        in_threads(2, lambda: [update() for _ in range(5)])
+        contend(threading.Lock())
 
     def test_the_page_has_the_same(self):
         found = self.record(self.work)
@@ -289,7 +295,7 @@ class Command(Explain):
 
         update.__code__ = update.__code__.replace(co_name=strange)
         with kpytrace.trace(self.kpt):
-            in_threads(3, lambda: [update() for _ in range(5)])
+            contend(lock, of=update)
         text = self.said(self.kpt)
         self.assertEqual([c for c in text if not c.isprintable() and c != "\n"], [])
 
