@@ -14,7 +14,7 @@ static inline kpt_str kpti_qualified_name(const kpt_name *name, char *space)
 {
     const kpt_str shown = kpti_shown_name(name);
     const kpt_str function = name->function;
-    const kpt_str qualname = name->qualname;
+    const kpt_str qualname = kpti_function_name(name);
     size_t before;
     if (!name->file.size || qualname.size <= function.size || shown.size < function.size ||
         shown.size - function.size + qualname.size > KPTI_MAX_QUALIFIED)
