@@ -2,6 +2,8 @@
 #ifndef KPTI_CORE_BASE_BATCH_RECORDS_H
 #define KPTI_CORE_BASE_BATCH_RECORDS_H
 
+#include <string.h>
+
 #include "abi/kpt_activity.h"
 
 #ifdef __cplusplus
@@ -34,6 +36,19 @@ static inline const void *kpti_record(const void *records, uint32_t stride, uint
 static inline kpt_str kpti_shown_name(const kpt_name *name)
 {
     return name->display.size ? name->display : name->function;
+}
+
+/* Returns the name of a function with its classes, or the plain one if the interpreter has no other: also if a program has
+ * renamed the code object, whose qualified name then is that of the earlier name. */
+static inline kpt_str kpti_function_name(const kpt_name *name)
+{
+    const kpt_str function = name->function;
+    const kpt_str qualname = name->qualname;
+    if (!function.size || qualname.size <= function.size ||
+        memcmp(qualname.data + (qualname.size - function.size), function.data,
+               (size_t)function.size) != 0)
+        return function;
+    return qualname;
 }
 
 #ifdef __cplusplus

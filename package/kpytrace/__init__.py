@@ -69,6 +69,11 @@ def __getattr__(name: str) -> Any:
     return globals().setdefault(name, package_version())
 
 
+def __dir__() -> list[str]:
+    """Returns the API, without the package's own modules."""
+    return sorted({*__all__, "traceback", *({"torch"} & globals().keys())})
+
+
 def plugin_path() -> pathlib.Path:
     """Returns the path of libkpytrace.so, for dlopen."""
     import pathlib  # on demand: the import takes longer than a start

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+
+def _forget_working_folder() -> None:
+    """Removes the working folder, which `python -m` puts into the path: a file there that is named like a module, such as
+    json.py, is not imported by the command kpytrace either."""
+    if sys.path and sys.path[0] in ("", os.getcwd()):
+        del sys.path[0]
 
 
 def main() -> int:
@@ -12,4 +20,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    _forget_working_folder()
     sys.exit(main())

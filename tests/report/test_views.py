@@ -79,7 +79,7 @@ class Views(Page):
 
     def test_the_table_says_what_kpytrace_top_says(self):
         self.browser.press("[data-tab=top]")
-        lines = kpytrace("top", "--count", "0", self.folder / "trace.kpt").stdout.decode().splitlines()[1:]
+        lines = kpytrace("top", "-q", "--all", "--full-paths", "--count", "0", self.folder / "trace.kpt").stdout.decode().splitlines()[1:]
         rows = self.ask("""kpytrace.top.rows.filter((row) => kpytrace.model.names[row.name].kind !== 'span')
             .map((row) => [kpytrace.model.names[row.name].text, row.calls, showTime(row.total)])""")
         expected = {(line.split("  ")[-1].strip(), int(line.split()[0].replace(",", ""))) for line in lines if "(" in line}

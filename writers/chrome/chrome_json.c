@@ -102,12 +102,10 @@ static void put_text(chrome *w, const char *text)
 
 static kpt_status add_qualname(chrome *w, const kpt_name *name)
 {
-    kpt_str text = name->qualname;
+    kpt_str text = kpti_function_name(name);
     char *begin;
     char *at;
-    if (!name->file.size || !text.size ||
-        (text.size == name->function.size && !memcmp(text.data, name->function.data, text.size)))
-        return KPT_OK;
+    if (!name->file.size || text.size == name->function.size) return KPT_OK;
     if (text.size > MAX_QUALNAME) text.size = MAX_QUALNAME;
     begin = kpti_fragments_reserve(&w->qualnames, kpti_chrome_reserve(text) + KPTI_CHROME_MAX_REST);
     if (!begin) return KPT_E_MEMORY;

@@ -10,6 +10,7 @@
 #include "writers/encode/json_text.h"
 #include "writers/encode/string_table.h"
 #include "writers/format/nested_frames.h"
+#include "writers/format/qualified_name.h"
 
 enum { NS_PER_US = 1000 };
 /* Longer names are cut, as in the other formats. */
@@ -75,7 +76,8 @@ static char *put_name(char *out, kpt_str text)
 static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
 {
     collapsed *w = (collapsed *)writer;
-    kpt_str shown = kpti_shown_name(name);
+    char space[KPTI_MAX_QUALIFIED];
+    const kpt_str shown = kpti_qualified_name(name, space);
     size_t size = shown.size < MAX_NAME ? (size_t)shown.size : MAX_NAME;
     char *begin = kpti_fragments_reserve(&w->names, size * KPTI_UTF8_MAX_GROWTH + 1);
     if (!begin) return KPT_E_MEMORY;

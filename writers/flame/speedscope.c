@@ -9,6 +9,7 @@
 #include "writers/encode/string_table.h"
 #include "writers/flame/event_blocks.h"
 #include "writers/format/nested_frames.h"
+#include "writers/format/qualified_name.h"
 
 /* An event is a number: the time since the last event, with the kind of event in the lowest bits. If a frame
  * opens, the frame's number follows. */
@@ -99,7 +100,8 @@ static const kpti_frame_ops frame_ops = {open_frame, close_frame};
 static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
 {
     speedscope *w = (speedscope *)writer;
-    kpt_str shown = kpti_shown_name(name);
+    char space[KPTI_MAX_QUALIFIED];
+    const kpt_str shown = kpti_qualified_name(name, space);
     char *begin = kpti_fragments_reserve(&w->names, kpti_chrome_reserve(shown) +
                                                         kpti_chrome_reserve(name->file) +
                                                         KPTI_CHROME_MAX_REST);

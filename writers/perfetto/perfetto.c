@@ -1,5 +1,6 @@
 #include "writers/perfetto/perfetto.h"
 
+#include "writers/format/qualified_name.h"
 #include "writers/perfetto/perfetto_gpu.h"
 #include "writers/perfetto/perfetto_notes.h"
 #include "writers/perfetto/perfetto_operators.h"
@@ -49,7 +50,9 @@ static char *put_source(char *at, const kpt_name *name)
 
 static kpt_status add_interned(kpti_perfetto *w, const kpt_name *name)
 {
-    size_t capacity = text_capacity(kpti_shown_name(name)) + text_capacity(name->file) +
+    char space[KPTI_MAX_QUALIFIED];
+    const kpt_str shown = kpti_qualified_name(name, space);
+    size_t capacity = text_capacity(shown) + text_capacity(name->file) +
                       text_capacity(name->qualname) + text_capacity(name->function) +
                       KPTI_PERFETTO_MAX_REST;
     char *begin = kpti_fragments_reserve(&w->interned, capacity);
@@ -60,7 +63,7 @@ static kpt_status add_interned(kpti_perfetto *w, const kpt_name *name)
     content = kpti_proto_open(begin, PACKET_INTERNED);
     entry = kpti_proto_open(content, INTERNED_NAME);
     at = kpti_proto_number(entry, INTERN_ID, (uint64_t)name->index + 1);
-    at = kpti_proto_close(entry, put_text(at, INTERN_TEXT, kpti_shown_name(name)));
+    at = kpti_proto_close(entry, put_text(at, INTERN_TEXT, shown));
     if (name->file.size) at = put_source(at, name);
     at = kpti_proto_close(content, at);
     return kpti_fragments_set(&w->interned, name->index, begin, (size_t)(at - begin), 0);

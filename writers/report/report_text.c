@@ -2,6 +2,7 @@
 
 #include "core/base/varint.h"
 #include "writers/chrome/chrome_events.h"
+#include "writers/format/qualified_name.h"
 #include "writers/format/stats_text.h"
 
 #define PUT KPTI_PUT
@@ -37,7 +38,8 @@ void kpti_report_free_text(kpti_report *w)
 
 kpt_status kpti_report_name(kpti_report *w, const kpt_name *name)
 {
-    kpt_str shown = kpti_shown_name(name);
+    char space[KPTI_MAX_QUALIFIED];
+    const kpt_str shown = kpti_qualified_name(name, space);
     char *begin = kpti_fragments_reserve(&w->names, kpti_chrome_reserve(shown) +
                                                         kpti_chrome_reserve(name->file) +
                                                         KPTI_CHROME_MAX_REST);

@@ -51,9 +51,7 @@ static PyObject *names_of(const kpt_batch *batch)
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < batch->name_count; i++) {
         const kpt_name *n = kpti_record(batch->names, batch->name_stride, i);
-        const kpt_str shown = n->qualname.size   ? n->qualname
-                              : n->function.size ? n->function
-                                                 : n->display;
+        const kpt_str shown = n->function.size ? kpti_function_name(n) : n->display;
         if (!append(list, Py_BuildValue("kNNk", (unsigned long)n->index, text(shown), text(n->file),
                                         (unsigned long)n->first_line)))
             Py_CLEAR(list);

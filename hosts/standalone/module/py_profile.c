@@ -1,27 +1,34 @@
 #include "hosts/standalone/module/py_profile.h"
 
+#include "core/base/batch_records.h"
 #include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/session/session_export.h"
 #include "writers/thread_sums.h"
+
+/* Py_BuildValue makes None of NULL. */
+static const char *bytes_of(kpt_str text)
+{
+    return text.data ? text.data : "";
+}
 
 /* Returns a tuple with the function, by its qualified name where that is known, the thread, the counts and the number of
  * the function. */
 static PyObject *row_to_tuple(const kpti_profile *profile, const kpti_profile_row *row)
 {
-    const kpt_name *name = kpti_profile_name(profile, row->name);
-    const kpt_thread *thread = kpti_profile_thread(profile, row->thread);
-    const kpt_str function = !name                 ? (kpt_str){NULL, 0}
-                             : name->qualname.size ? name->qualname
-                                                   : name->function;
-    return Py_BuildValue(
-        "y#y#y#ky#KKKKKk", name ? name->display.data : "",
-        name ? (Py_ssize_t)name->display.size : 0, function.size ? function.data : "",
-        (Py_ssize_t)function.size, name ? name->file.data : "",
-        name ? (Py_ssize_t)name->file.size : 0, (unsigned long)(name ? name->first_line : 0),
-        thread ? thread->name.data : "", thread ? (Py_ssize_t)thread->name.size : 0,
-        (unsigned long long)row->calls, (unsigned long long)row->own_ns,
-        (unsigned long long)row->total_ns, (unsigned long long)row->min_ns,
-        (unsigned long long)row->max_ns, (unsigned long)row->name);
+    static const kpt_name no_name;
+    static const kpt_thread no_thread;
+    const kpt_name *known = kpti_profile_name(profile, row->name);
+    const kpt_thread *known_thread = kpti_profile_thread(profile, row->thread);
+    const kpt_name *name = known ? known : &no_name;
+    const kpt_str function = kpti_function_name(name);
+    const kpt_str thread = (known_thread ? known_thread : &no_thread)->name;
+    return Py_BuildValue("y#y#y#ky#KKKKKk", bytes_of(name->display), (Py_ssize_t)name->display.size,
+                         bytes_of(function), (Py_ssize_t)function.size, bytes_of(name->file),
+                         (Py_ssize_t)name->file.size, (unsigned long)name->first_line,
+                         bytes_of(thread), (Py_ssize_t)thread.size, (unsigned long long)row->calls,
+                         (unsigned long long)row->own_ns, (unsigned long long)row->total_ns,
+                         (unsigned long long)row->min_ns, (unsigned long long)row->max_ns,
+                         (unsigned long)row->name);
 }
 
 /* The same, with the step and whether it is an operator at the end. */

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
 from .._api.options import STDOUT, check_suffix
 from .arguments import Argument, Usage, parse_files
+from .formatting import shown
 from .inputs import all_as_kpt
 from .kpt_file import print_opened
 
@@ -42,6 +44,11 @@ def _output(path: str) -> str:
     return path
 
 
+def _print_no_steps(step: str, path: str) -> None:
+    print(f"kpytrace: {shown(path)} has no span or annotation {shown(step)!r}: its rows have no step; the name may have *, as "
+          f"in 'ProfilerStep*'", file=sys.stderr)
+
+
 def main(words: list[str]) -> int:
     parsed = parse_files(words, _ARGUMENTS, _USAGE, "usage: kpytrace table FILE.kpt... -o OUT.parquet; see --help")
     if parsed is None:
@@ -64,7 +71,8 @@ def main(words: list[str]) -> int:
     with all_as_kpt(paths, quiet) as names:
         files = sorted(map(File, names), key=by_rank)
         count = parquet.write(files, output, options.get("step"), what, "recover" in options,
-                              None if quiet else print_opened)
+                              None if quiet else print_opened,
+                              None if quiet else partial(_print_no_steps, options.get("step", "")))
     if not quiet:
         print(f"kpytrace: {count:,} rows of {len(files):,} files: {options['output']}", file=sys.stderr)
     return 0

@@ -248,9 +248,11 @@ def _outputs(files: Sequence[File], folder: str) -> dict[str, Sequence[File]]:
 
 
 def write(files: Sequence[File], output: str, step: Optional[str], what: What = What.FUNCTIONS, recover: bool = False,
-          opened: Optional[Callable[[str, str, tuple[int, int]], None]] = None) -> int:
+          opened: Optional[Callable[[str, str, tuple[int, int]], None]] = None,
+          without_steps: Optional[Callable[[str], None]] = None) -> int:
     """Writes one file, or, if `output` is a folder, a file for each input. Returns the number of rows. `step` is as
-    for Steps. `opened` receives the path and the state of each input, and the number and the kind of records that are not known. A damaged input is an error, unless `recover` is set."""
+    for Steps. `opened` receives the path and the state of each input, and the number and the kind of records that are not known. `without_steps` receives the path of each input in which `step` matches nothing. A damaged input is an error, unless
+    `recover` is set."""
     arrow, parquet = _arrow()
     plugin = native.load()
     standalone = native.standalone
@@ -265,7 +267,10 @@ def write(files: Sequence[File], output: str, step: Optional[str], what: What = 
             handle, state, _ = standalone.open(plugin, file.path, recover)
             if opened:
                 opened(file.path, state, standalone.skipped(handle))
-            _WRITERS[what](arrow, schema, file, handle, Steps(file, handle, step), put)
+            steps = Steps(file, handle, step)
+            if step is not None and without_steps and not steps.packed:
+                without_steps(file.path)
+            _WRITERS[what](arrow, schema, file, handle, steps, put)
             standalone.close(handle)
 
     return sum(_write(arrow, parquet, schema, path, partial(fill, some)) for path, some in outputs.items())

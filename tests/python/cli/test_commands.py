@@ -81,6 +81,32 @@ class Interrupts(Commands):
                          _standalone.write(handle, None, None)["calls"])
 
 
+class Entry(Commands):
+    def test_python_m_is_the_command(self):
+        """Also in a folder with a file that is named like a module. Before the fix, python -m imported it."""
+        for name in ("difflib", "json", "textwrap"):
+            (self.folder / f"{name}.py").write_text("raise SystemExit('the wrong module')")
+        with kpytrace.trace(self.kpt):
+            leaf()
+        command = self.folder / "bin" / "kpytrace"  # as an installer writes it
+        command.parent.mkdir()
+        command.write_text("import sys\nfrom kpytrace.__main__ import main\nsys.exit(main())\n")
+        for words in ((), ("--help",), ("--version",), ("rum",), ("top", "--json", self.kpt), ("run", "--help")):
+            with self.subTest(words):
+                ends = []
+                for start in (["-m", "kpytrace"], [str(command)]):
+                    reply = run_python(*start, *map(str, words), cwd=self.folder)
+                    ends.append((reply.returncode, reply.stdout, reply.stderr))
+                self.assertEqual(*ends)
+                self.assertNotIn("wrong module", ends[0][2])
+
+    def test_dir_shows_the_api_and_nothing_else(self):
+        reply = run_python("-c", "import kpytrace; print(*dir(kpytrace))")
+        names = reply.stdout.split()
+        self.assertEqual(names, sorted({*kpytrace.__all__, "traceback"}))
+        self.assertEqual([name for name in names if not getattr(kpytrace, name).__doc__], [])
+
+
 class Names(Commands):
     STRANGE = "a\nb\x1b[31m\u202e\u00e9"
 

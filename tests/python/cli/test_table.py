@@ -92,7 +92,8 @@ class Tables(Case):
         self.tables("-m", "kpytrace", "table", "-q", *paths, "-o", "calls/", "--step", "st*")
         found = self.ask("calls/*.parquet", "SELECT rank, COUNT(DISTINCT step) FROM calls GROUP BY rank ORDER BY rank")
         self.assertEqual(found, [[[0, STEPS], [1, STEPS], [2, STEPS]]])
-        self.tables("-m", "kpytrace", "table", "-q", *paths, "-o", "none.parquet", "--step", "lunch")
+        reply = self.tables("-m", "kpytrace", "table", *paths, "-o", "none.parquet", "--step", "lunch")
+        self.assertEqual(reply.stderr.count("has no span or annotation 'lunch': its rows have no step"), len(paths))
         self.assertEqual(self.ask("none.parquet", "SELECT COUNT(step), SUM(calls) > 0 FROM calls"), [[[0, True]]])
 
     def test_files_of_the_same_name(self):

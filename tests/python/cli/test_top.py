@@ -100,6 +100,12 @@ class Rows(Top):
         self.assertIn(f"  hello.py(7): {METHOD}\n", self.top("-n", "0", self.kpt))
         self.assertIn(f"  {self.where}/hello.py(7): {METHOD}\n", self.top("-n", "0", self.kpt, cwd="/"))
 
+    def test_collections_of_garbage_are_rows(self):
+        out = self.folder / "gc.kpt"
+        run_python("-m", "kpytrace", "run", "-q", "--gc", "-o", str(out), "-c", "import gc; gc.collect()")
+        for words in ((), ("--all",), ("--threads",)):
+            self.assertIn("Python GC", [f["name"] for f in self.functions(*words, out)["functions"]])
+
     def test_several_files_are_added_up(self):
         one, two = self.functions(self.kpt), self.functions(self.kpt, self.kpt)
         self.assertEqual([f["calls"] * 2 for f in one["functions"]], [f["calls"] for f in two["functions"]])

@@ -59,11 +59,16 @@ class Formats(Case):
         self.assertEqual(self.trace.write(path), self.trace.summary.calls)
         return path
 
+    def qualified(self, event):
+        """Returns the name that the other formats have."""
+        place, colon, name = event["name"].rpartition(": ")
+        return f"{place}{colon}{event['args'].get('qualified name', name)}"
+
     def chrome_calls(self):
         """Returns (tid, name, start, end) of each call, sorted. Times are exact, with three decimals."""
         def ns(microseconds):
             return round(microseconds * 1000)
-        return sorted((e["tid"], e["name"], self.base + ns(e["ts"]), self.base + ns(e["ts"]) + ns(e["dur"]))
+        return sorted((e["tid"], self.qualified(e), self.base + ns(e["ts"]), self.base + ns(e["ts"]) + ns(e["dur"]))
                       for e in self.chrome["traceEvents"] if e["ph"] == "X")
 
     def test_perfetto(self):
