@@ -1,6 +1,6 @@
 #include "imports/chrome_import.h"
 
-#include <errno.h>
+#include <string.h>
 
 #include "abi/kpt_text.h"
 #include "imports/import_chunks.h"
@@ -150,17 +150,15 @@ static void take_event(kpti_chrome_import *in, const kpti_trace_event *e)
     in->result.events++;
     if (e->phase == 'M') {
         take_metadata(in, e);
-    } else if (is_of_kineto(e)) {
         return;
-    } else if (!e->has_start) {
-        in->result.skipped++;
-    } else if (e->phase == 'X' || e->phase == 'B' || e->phase == 'E') {
-        take_call(in, e);
-    } else if (e->phase == 'i' || e->phase == 'I' || e->phase == 'C') {
-        take_notes(in, e);
-    } else {
-        in->result.skipped++;
     }
+    if (is_of_kineto(e)) return;
+    if (e->has_start && e->phase && strchr("XBE", e->phase))
+        take_call(in, e);
+    else if (e->has_start && e->phase && strchr("iIC", e->phase))
+        take_notes(in, e);
+    else
+        in->result.skipped++;
 }
 
 /* --- the file --------------------------------------------------------------------------------- */

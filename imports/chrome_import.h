@@ -37,17 +37,17 @@ typedef struct kpti_chrome_import_result {
 kpti_chrome_import *kpti_chrome_import_open(void);
 
 /* Reads the next SIZE bytes. Returns KPT_OK; KPT_DECLINED if further text is of no use; KPT_E_MEMORY or KPT_E_LIMIT. */
-kpt_status kpti_chrome_import_feed(kpti_chrome_import *import, const char *bytes, uint64_t size);
+kpt_status kpti_chrome_import_feed(kpti_chrome_import *in, const char *bytes, uint64_t size);
 
 /* After the last feed, once: fills OUT. */
-void kpti_chrome_import_end(kpti_chrome_import *import, kpti_chrome_import_result *out);
+void kpti_chrome_import_end(kpti_chrome_import *in, kpti_chrome_import_result *out);
 
 /* After end: writes the .kpt file PATH, with the lines INFO about the process. Returns KPT_OK, KPT_E_MEMORY, KPT_E_LIMIT,
  * or KPT_E_IO and sets *OS_ERROR; then there is no file. */
-kpt_status kpti_chrome_import_write(kpti_chrome_import *import, const char *path, kpt_str info,
+kpt_status kpti_chrome_import_write(kpti_chrome_import *in, const char *path, kpt_str info,
                                     int *os_error);
 
-void kpti_chrome_import_free(kpti_chrome_import *import);
+void kpti_chrome_import_free(kpti_chrome_import *in);
 
 #ifdef __cplusplus
 }

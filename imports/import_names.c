@@ -108,8 +108,10 @@ static size_t unescape(char *const out, kpt_str text)
         known = strchr(letters, at[-1]);
         if (at[-1] == 'u')
             to = put_character(to, take_unicode(&at, end));
+        else if (known)
+            *to++ = values[known - letters];
         else
-            *to++ = known ? values[known - letters] : at[-1];
+            *to++ = at[-1];
     }
     return (size_t)(to - out);
 }
@@ -269,11 +271,11 @@ uint32_t kpti_import_names_at(kpti_import_names *names, kpt_str name, kpt_str ca
     return names->count++;
 }
 
-int kpti_import_names_describe(void *ctx, uint32_t number, kpti_function_view *out)
+int kpti_import_names_describe(void *names, uint32_t number, kpti_function_view *out)
 {
-    const kpti_import_names *names = ctx;
-    if (!number || number >= names->count) return 0;
-    *out = names->items[number];
+    const kpti_import_names *all = names;
+    if (!number || number >= all->count) return 0;
+    *out = all->items[number];
     return 1;
 }
 

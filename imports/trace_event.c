@@ -62,7 +62,7 @@ static void take_member(const kpti_json_member *m, kpti_trace_event *out)
     const char *const end = m->key_end;
     if (kpti_json_is(key, end, "ph")) {
         const kpt_str phase = inside(m);
-        out->phase = phase.size == 1 ? phase.data[0] : '\0';
+        if (phase.size == 1) out->phase = phase.data[0];
     } else if (kpti_json_is(key, end, "name")) {
         out->name = inside(m);
     } else if (kpti_json_is(key, end, "cat")) {

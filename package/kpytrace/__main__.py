@@ -9,7 +9,11 @@ import sys
 def _forget_working_folder() -> None:
     """Removes the working folder, which `python -m` puts into the path: a file there that is named like a module, such as
     json.py, is not imported by the command kpytrace either."""
-    if sys.path and sys.path[0] in ("", os.getcwd()):
+    try:
+        folder = os.getcwd()
+    except OSError:  # it is gone
+        return
+    if sys.path and sys.path[0] in ("", folder):
         del sys.path[0]
 
 

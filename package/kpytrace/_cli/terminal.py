@@ -52,7 +52,10 @@ def short_path(path: str) -> str:
     head, lib, rest = path.rpartition("/lib/python3.")
     if lib and head and "/" in rest:
         return rest.partition("/")[2]
-    here = os.getcwd().rstrip("/") + "/"
+    try:
+        here = os.getcwd().rstrip("/") + "/"
+    except OSError:  # the folder is gone
+        return path
     return path[len(here):] if here != "/" and path.startswith(here) else path
 
 

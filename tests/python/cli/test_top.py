@@ -106,6 +106,15 @@ class Rows(Top):
         for words in ((), ("--all",), ("--threads",)):
             self.assertIn("Python GC", [f["name"] for f in self.functions(*words, out)["functions"]])
 
+    def test_in_a_folder_that_is_gone(self):
+        gone = self.folder / "gone"
+        gone.mkdir()
+        code = f"import os, sys; os.rmdir(os.getcwd()); os.execv(sys.executable, [sys.executable, '-m', 'kpytrace', 'top', " \
+               f"{str(self.kpt)!r}])"
+        reply = run_python("-c", code, cwd=gone)
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        self.assertIn(f"{self.where}/hello.py(7)", reply.stdout)
+
     def test_several_files_are_added_up(self):
         one, two = self.functions(self.kpt), self.functions(self.kpt, self.kpt)
         self.assertEqual([f["calls"] * 2 for f in one["functions"]], [f["calls"] for f in two["functions"]])
