@@ -18,19 +18,33 @@ namespace kpytrace
 class alignas(64) OpCaller
 {
   public:
-    // The plugin's number for an operator, by the address of torch's text of its name. Small, so that the operators of a
-    // step stay in the processor's cache.
-    struct Numbered {
-        const char *key = nullptr;
-        uint32_t number = 0;
-        // Verifies that the name at the key is still the same, and that the scope is.
-        uint32_t check = 0;
-
-        // Returns the number, or 0 if it is that of another operator.
+    // The plugin's numbers for two operators, by the address of torch's text of their names. Two, since some of the
+    // operators of a step have the same hash, and one would displace the other each time. Small, so that the operators of
+    // a step stay in the processor's cache; a pair is in one cache line.
+    class alignas(32) Numbered
+    {
+      public:
+        // CHECKED verifies that the name at the address is still the same, and that the scope is. Returns the number, or
+        // 0 if there is none.
         uint32_t number_of(const char *name, uint32_t checked) const
         {
-            return key == name && check == checked ? number : 0;
+            if (newest_.key == name && newest_.check == checked) return newest_.number;
+            return other_.key == name && other_.check == checked ? other_.number : 0;
         }
+        void keep(const char *name, uint32_t number, uint32_t checked)
+        {
+            if (newest_.key != name) other_ = newest_;
+            newest_ = {name, number, checked};
+        }
+
+      private:
+        struct One {
+            const char *key = nullptr;
+            uint32_t number = 0;
+            uint32_t check = 0;
+        };
+        One newest_;
+        One other_;
     };
 
     // An operator that a tracer records, from its begin to its end.
@@ -110,7 +124,7 @@ class alignas(64) OpCaller
   private:
     Open close_outer(const void *function);
 
-    enum { NUMBERED_BITS = 8, MAX_OPEN = 64 };
+    enum { NUMBERED_BITS = 7, MAX_OPEN = 64 };
 
     std::atomic<uint32_t> depth_{0};
     std::atomic<uint32_t> entries_{0}; // how often it entered from outside

@@ -15,8 +15,8 @@ namespace kpytrace
 {
 
 // Returns false, and has recorded nothing, if this is another case.
-inline bool trace_begin_fast(OpCaller &caller, const at::RecordFunction &function,
-                             TracedOp::One &out)
+[[gnu::always_inline]] inline bool
+trace_begin_fast(OpCaller &caller, const at::RecordFunction &function, TracedOp::One &out)
 {
     const InOpCall inside(caller);
     const OpTracer &slot = op_hot.tracers[0];

@@ -83,7 +83,7 @@ bool is_called_annotation(const at::RecordFunction &function)
     }
     const Called &called = called_of(function);
     op.name = number_of(slot, tracer, *called.texts, scope_of(function));
-    if (op.name && called.key == function.name()) known = {called.key, op.name, check};
+    if (op.name && called.key == function.name()) known.keep(called.key, op.name, check);
 }
 
 // Returns the inputs of FUNCTION itself. A boxed call has the whole stack.
