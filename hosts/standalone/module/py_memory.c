@@ -1,9 +1,9 @@
 #define PY_SSIZE_T_CLEAN
 #include "hosts/standalone/module/py_memory.h"
 
+#include "hosts/standalone/memory/memory_file.h"
+#include "hosts/standalone/memory/memory_recording.h"
 #include "hosts/standalone/module/support/py_support.h"
-#include "hosts/standalone/session/memory_file.h"
-#include "hosts/standalone/session/memory_recording.h"
 
 /* py_memory.c: the module's functions for recordings of memory. The GIL is held in start and stop, since the
  * tracer changes Python's allocators there, and released in all other functions. */

@@ -1,7 +1,7 @@
-#include "hosts/standalone/module/py_tasks.h"
+#include "hosts/standalone/module/queries/py_tasks.h"
 
 #include "hosts/standalone/module/support/py_support.h"
-#include "hosts/standalone/session/session_export.h"
+#include "hosts/standalone/session/session_queries.h"
 
 /* The list that receives the rows. The caller has released the GIL. */
 typedef struct listing {

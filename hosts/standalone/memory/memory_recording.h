@@ -3,8 +3,8 @@
  *   make ──> start ──> export … ──> stop ──> export, start again … ──> free
  *
  * The plugin guards its object: a second call at the same time returns KPT_E_BUSY. Any thread may call. */
-#ifndef KPTI_HOSTS_STANDALONE_SESSION_MEMORY_RECORDING_H
-#define KPTI_HOSTS_STANDALONE_SESSION_MEMORY_RECORDING_H
+#ifndef KPTI_HOSTS_STANDALONE_MEMORY_MEMORY_RECORDING_H
+#define KPTI_HOSTS_STANDALONE_MEMORY_MEMORY_RECORDING_H
 
 #include "hosts/standalone/plugin_client.h"
 #include "hosts/standalone/session/session_types.h"

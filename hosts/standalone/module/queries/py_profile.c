@@ -1,8 +1,8 @@
-#include "hosts/standalone/module/py_profile.h"
+#include "hosts/standalone/module/queries/py_profile.h"
 
 #include "core/base/batch_records.h"
 #include "hosts/standalone/module/support/py_support.h"
-#include "hosts/standalone/session/session_export.h"
+#include "hosts/standalone/session/session_queries.h"
 #include "writers/thread_sums.h"
 
 /* Py_BuildValue makes None of NULL. */

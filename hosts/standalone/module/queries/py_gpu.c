@@ -1,8 +1,8 @@
-#include "hosts/standalone/module/py_gpu.h"
+#include "hosts/standalone/module/queries/py_gpu.h"
 
 #include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/session/session.h"
-#include "hosts/standalone/session/session_export.h"
+#include "hosts/standalone/session/session_queries.h"
 #include "writers/gpu/gpu_summary.h"
 
 /* Returns a text as bytes, since names may have any bytes. */

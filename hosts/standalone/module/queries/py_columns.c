@@ -1,8 +1,8 @@
-#include "hosts/standalone/module/py_columns.h"
+#include "hosts/standalone/module/queries/py_columns.h"
 
 #include "core/base/batch_records.h"
 #include "hosts/standalone/module/support/py_support.h"
-#include "hosts/standalone/session/session_export.h"
+#include "hosts/standalone/session/session_queries.h"
 
 /* The columns of a batch's calls. Python receives them as bytes, in this order. */
 typedef struct columns {

@@ -1,4 +1,4 @@
-#include "hosts/standalone/session/memory_file.h"
+#include "hosts/standalone/memory/memory_file.h"
 
 #include <errno.h>
 

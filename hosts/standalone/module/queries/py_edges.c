@@ -1,7 +1,7 @@
-#include "hosts/standalone/module/py_edges.h"
+#include "hosts/standalone/module/queries/py_edges.h"
 
 #include "hosts/standalone/module/support/py_support.h"
-#include "hosts/standalone/session/session_export.h"
+#include "hosts/standalone/session/session_queries.h"
 
 const char kpti_edges_doc[] =
     "edges(trace, callers, callees, progress) -> (caller, callee, calls, total ns, own ns) of each "

@@ -1,7 +1,7 @@
-#include "hosts/standalone/module/py_operators.h"
+#include "hosts/standalone/module/queries/py_operators.h"
 
 #include "hosts/standalone/module/support/py_support.h"
-#include "hosts/standalone/session/session_export.h"
+#include "hosts/standalone/session/session_queries.h"
 
 static PyObject *row_to_tuple(const kpti_operator_table *table, const kpti_operator_row *row)
 {

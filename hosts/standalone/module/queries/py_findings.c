@@ -1,7 +1,7 @@
-#include "hosts/standalone/module/py_findings.h"
+#include "hosts/standalone/module/queries/py_findings.h"
 
 #include "hosts/standalone/module/support/py_support.h"
-#include "hosts/standalone/session/session_export.h"
+#include "hosts/standalone/session/session_queries.h"
 
 const char kpti_explain_doc[] = "explain(trace, progress) -> what stands out, as JSON in UTF-8: "
                                 "the object of `kpytrace explain "

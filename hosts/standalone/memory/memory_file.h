@@ -1,7 +1,7 @@
 /* memory_file.h: makes the other files of a memory recording from its .kpt file, in memory that grows with distinct stacks
  * and with live blocks only. Plain C without Python and without the plugin. */
-#ifndef KPTI_HOSTS_STANDALONE_SESSION_MEMORY_FILE_H
-#define KPTI_HOSTS_STANDALONE_SESSION_MEMORY_FILE_H
+#ifndef KPTI_HOSTS_STANDALONE_MEMORY_MEMORY_FILE_H
+#define KPTI_HOSTS_STANDALONE_MEMORY_MEMORY_FILE_H
 
 #include "hosts/standalone/error.h"
 #include "writers/kpt/kpt_reader.h"

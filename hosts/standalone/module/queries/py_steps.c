@@ -1,7 +1,7 @@
-#include "hosts/standalone/module/py_steps.h"
+#include "hosts/standalone/module/queries/py_steps.h"
 
 #include "hosts/standalone/module/support/py_support.h"
-#include "hosts/standalone/session/session_export.h"
+#include "hosts/standalone/session/session_queries.h"
 
 static PyObject *step_to_tuple(const kpti_step_finder *finder, const kpti_step *step)
 {
