@@ -75,7 +75,7 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
     kpti_fragment name = kpti_fragments_get(&w->names, a->name, kpti_chrome_no_name);
     kpti_fragment thread = kpti_fragments_get(&w->threads, a->thread, kpti_chrome_no_thread);
     const kpti_fragment none = {NULL, 0, 0};
-    kpti_fragment more = none;
+    kpti_fragment more;
     char rare[KPTI_CHROME_MAX_REST * 2 + MAX_QUALNAME * KPTI_JSON_MAX_GROWTH];
     if (kpti_chrome_is_operator(a)) {
         put_operator(w, a, name, thread);
