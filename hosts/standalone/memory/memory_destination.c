@@ -5,8 +5,16 @@
 #include <time.h>
 
 #include "hosts/standalone/memory/memory_file.h"
+#include "hosts/standalone/memory/memory_recording.h"
 #include "hosts/standalone/memory/memory_recording_state.h"
 #include "hosts/standalone/session/session_stream.h"
+
+kpt_status kpti_recording_status(const kpti_recording *r, kpt_status status, const char *what,
+                                 kpti_session_error *error)
+{
+    if (status == KPT_OK) return status;
+    return kpti_session_fail_of(error, status, what, r->tracer.ops->last_error, r->tracer.self);
+}
 
 /* A kpt_memory_sink_fn. Runs on any thread of the program, in the middle of an allocation: the writer's lock is held only
  * while it writes. */

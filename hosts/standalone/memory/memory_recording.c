@@ -53,13 +53,6 @@ const char *kpti_recording_noop_reason(const kpti_recording *recording)
     return recording->noop_reason[0] ? recording->noop_reason : NULL;
 }
 
-kpt_status kpti_recording_status(const kpti_recording *r, kpt_status status, const char *what,
-                                 kpti_session_error *error)
-{
-    if (status == KPT_OK) return status;
-    return kpti_session_fail_of(error, status, what, r->tracer.ops->last_error, r->tracer.self);
-}
-
 /* The plugin accepts one call at a time. If the export at SIGTERM is inside, this function waits for it and
  * tries again. */
 static kpt_status call_without_sigterm_flush(kpti_recording *r, kpt_status (*call)(kpt_handle self))

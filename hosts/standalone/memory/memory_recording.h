@@ -6,7 +6,7 @@
 #ifndef KPTI_HOSTS_STANDALONE_MEMORY_MEMORY_RECORDING_H
 #define KPTI_HOSTS_STANDALONE_MEMORY_MEMORY_RECORDING_H
 
-#include "hosts/standalone/plugin_client.h"
+#include "hosts/standalone/memory/memory_recording_types.h"
 #include "hosts/standalone/session/session_types.h"
 #include "writers/memory/memory_history.h"
 
@@ -14,26 +14,12 @@
 extern "C" {
 #endif
 
-typedef struct kpti_recording kpti_recording;
-
 /* Opens PLUGIN and makes a memory tracer. After KPT_OK the caller frees *OUT. */
 kpt_status kpti_recording_make(const char *plugin, const kpt_memory_args *args,
                                kpti_recording **out, kpti_session_error *error);
 
 /* Returns the reason why nothing would be recorded, or NULL if the tracer records. */
 const char *kpti_recording_noop_reason(const kpti_recording *recording);
-
-/* Where a recording is written while it runs. */
-typedef enum kpti_recording_kind {
-    KPTI_RECORDING_FILE =
-        0, /* PATH is the user's file, which is complete when the recording is stopped */
-    KPTI_RECORDING_SPOOL =
-        1, /* PATH is a file from which others are made; it stays until kpti_recording_drop_spool */
-    KPTI_RECORDING_UNNAMED =
-        2, /* the same, but PATH is removed at once: it ends with the process */
-    KPTI_RECORDING_AGGREGATE = 3, /* no file: it is added up in memory (memory_aggregate.h) */
-    KPTI_RECORDING_JOINED = 4     /* the stream of a session: kpti_recording_join */
-} kpti_recording_kind;
 
 /* Before the first start: from then on the recording is written to PATH, a .kpt file, and not kept in memory. INFO has lines
  * "key=value" about the program. Another call does nothing, but in the child of a fork it begins a new file; that of the user's is

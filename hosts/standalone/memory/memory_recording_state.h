@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include "hosts/standalone/background/sigterm_flush.h"
-#include "hosts/standalone/memory/memory_recording.h"
+#include "hosts/standalone/memory/memory_recording_types.h"
+#include "hosts/standalone/plugin_client.h"
+#include "hosts/standalone/session/session_types.h"
 #include "writers/kpt/kpt_writer.h"
 #include "writers/memory/memory_aggregate.h"
+#include "writers/memory/memory_history.h"
 
 struct kpti_recording {
     kpti_plugin_client client;

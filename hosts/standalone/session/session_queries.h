@@ -2,13 +2,13 @@
 #ifndef KPTI_HOSTS_STANDALONE_SESSION_SESSION_QUERIES_H
 #define KPTI_HOSTS_STANDALONE_SESSION_SESSION_QUERIES_H
 
-#include "hosts/standalone/session/recording_source.h"
 #include "hosts/standalone/session/session_types.h"
 #include "writers/annotations/task_profile.h"
 #include "writers/call_edges.h"
 #include "writers/encode/text_builder.h"
 #include "writers/gpu/gpu_launches.h"
 #include "writers/operators/operator_table.h"
+#include "writers/operators/operator_walk.h"
 #include "writers/operators/step_finder.h"
 #include "writers/profile.h"
 
@@ -74,7 +74,8 @@ const kpti_gpu_log *kpti_session_gpu(const kpti_session *session);
 
 /* For callers that are inside the session. kpti_session_find is kpti_session_explain of a source that is open;
  * kpti_session_count_batch is a sink, of which CTX is a kpti_session_count. */
-kpt_status kpti_session_find(const kpti_source *from, kpti_operator_walk *walk,
+struct kpti_source;
+kpt_status kpti_session_find(const struct kpti_source *from, kpti_operator_walk *walk,
                              const kpti_session_watch *watch, kpti_text_builder *out,
                              kpti_session_error *error);
 kpt_status kpti_session_count_batch(void *ctx, const kpt_batch *batch);
