@@ -60,8 +60,8 @@ static int switch_part(char part, int on)
             known = 1;
         }
     for (size_t i = 0; part == 'c' && i < sizeof launches / sizeof launches[0]; i++) {
-        if (cuptiEnableCallback((uint32_t)on, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, launches[i]) !=
-            CUPTI_SUCCESS)
+        if (cuptiEnableCallback((uint32_t)on, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                launches[i]) != CUPTI_SUCCESS)
             return 1;
         known = 1;
     }
@@ -85,6 +85,7 @@ int cupti_floor_begin(const char *parts)
 int cupti_floor_end(const char *parts)
 {
     int refused = cuptiActivityFlushAll(0) != CUPTI_SUCCESS;
-    for (; *parts; parts++) refused |= switch_part(*parts, 0);
+    for (; *parts; parts++)
+        refused |= switch_part(*parts, 0);
     return refused | (cuptiUnsubscribe(subscriber) != CUPTI_SUCCESS);
 }

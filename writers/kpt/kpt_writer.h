@@ -62,7 +62,7 @@ int kpti_kpt_put_record(kpti_kpt_writer *writer, uint32_t kind, const void *firs
                         size_t first_size, const void *second, size_t second_size);
 
 /* The same for a record of allocations. One that a stream could not write counts as lost: the caller writes no other after it. */
-int kpti_kpt_put_memory(kpti_kpt_writer *writer, const void *record, uint64_t size);
+int kpti_kpt_put_memory(kpti_kpt_writer *writer, const void *bytes, uint64_t size);
 
 /* Returns whether the stream's path still leads to the stream's file. */
 int kpti_kpt_is_in_place(const kpti_kpt_writer *writer);

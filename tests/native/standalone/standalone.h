@@ -5,9 +5,9 @@
 #include "hosts/standalone/session/session.h"
 #include "hosts/standalone/session/session_background.h"
 #include "hosts/standalone/session/session_export.h"
-#include "hosts/standalone/session/session_queries.h"
 #include "hosts/standalone/session/session_gpu.h"
 #include "hosts/standalone/session/session_notes.h"
+#include "hosts/standalone/session/session_queries.h"
 #include "tests/fixtures/readers/strict_json.h"
 #include "tests/fixtures/scratch.h"
 
