@@ -119,7 +119,7 @@ static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
     chrome *w = (chrome *)writer;
     kpt_status status;
     if (name->flags & KPT_NAME_INPUTS) return kpti_chrome_add_inputs(&w->names, name);
-    status = add_qualname(w, name);
+    status = w->is_compact ? KPT_OK : add_qualname(w, name);
     if (status != KPT_OK) return status;
     /* Only Python functions have a line, and only operators have a scope. */
     return kpti_chrome_add_name(&w->names, name->index,

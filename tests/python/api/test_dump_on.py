@@ -65,7 +65,7 @@ class DumpOn(Case):
 
     def test_what_is_between_the_steps_does_not_count(self):
         between = "time.sleep(0.6 if number == 12 else 0)"
-        self.run_program("step>20x", STEPS.format(count=15, slow=0, which=(), between=between))
+        self.run_program("step>60x", STEPS.format(count=15, slow=0, which=(), between=between))
         self.assertEqual(self.reasons(), [])
 
     def test_a_hang_is_written_once(self):

@@ -185,7 +185,7 @@ class NoGpu(Case):
         reply = run_python("-m", "kpytrace", "run", "--gpu", "-o", self.path, "-c", "print(1)")
         self.assertEqual((reply.returncode, reply.stdout), (0, "1\n"))
         self.assertEqual(reply.stderr.count("GPUs are not recorded: "), 1, reply.stderr)
-        self.assertEqual(len(reply.stderr.splitlines()), 2)
+        self.assertEqual(len(reply.stderr.splitlines()), 3)  # the others: what was recorded, and the next command
         self.assertTrue(self.calls())
 
     def test_no_message_if_gpus_were_not_requested(self):
