@@ -70,7 +70,8 @@ def convert(source: str, target: str, recover: bool, wanted: tuple[int, int] | N
         print_state(source, state, "allocations")
 
 
-def open_tables(path: str, recover: bool = False, wanted: tuple[int, int] = (-1, 0)) -> Tables:
+def open_tables(path: str, recover: bool = False, wanted: tuple[int, int] = (-1, 0),
+                prints_state: bool = True) -> Tables:
     """Returns the tables of a recording, or of a file of tables."""
     if not path.endswith(".kpt"):
         if wanted != (-1, 0):
@@ -79,7 +80,7 @@ def open_tables(path: str, recover: bool = False, wanted: tuple[int, int] = (-1,
         return Tables(path).check()
     with tempfile.TemporaryDirectory(prefix="kpytrace-") as folder:
         made = os.path.join(folder, "memory.tables.json")
-        convert(path, made, recover, wanted)
+        convert(path, made, recover, wanted, prints_state)
         return Tables(made).check()
 
 def _amount(size: int) -> str:

@@ -92,8 +92,8 @@ class Terminated(SignalCase):
 
     def test_the_default_output(self):
         self.terminate("work(100)\nwait()", "-m", "kpytrace", "run", "-q")
-        (found,) = self.folder.glob("*.json")
-        self.assert_whole(self.names_of_json(found), "wait")
+        (found,) = self.folder.glob("*.kpt")
+        self.assert_whole(self.names_of(found), "wait")
 
     def test_a_ring(self):
         self.terminate("work(100)\nwait()", "-m", "kpytrace", "run", "-q", "--ring", "60s", "-o", "out.json")
