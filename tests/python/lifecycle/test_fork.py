@@ -46,7 +46,7 @@ class ForkTest(support.Case):
             parent_work()
             for i in range(%d):
                 pid = os.fork()
-                if pid == 0: in_child(os.environ["TRACE"] + ".child")
+                if pid == 0: in_child(os.environ["TRACE"] + ".child.json")
                 wait(pid)
                 parent_work()
             assert trace.running
