@@ -2,7 +2,7 @@
 
 The value is "1", or words separated by spaces: the name of the output, and options as name=value:
 
-    KPYTRACE="out.json.gz ring=10s exclude=importlib" python program.py
+    KPYTRACE="out.json.gz ring=10s exclude=<frozen" python program.py
 
 KPYTRACE_MEMORY records the memory that the program allocates (help(kpytrace.memory) lists the options):
 
