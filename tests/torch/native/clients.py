@@ -107,6 +107,41 @@ def inductor():
         return [table(printed.getvalue()), files_in(folder), "Output for tabulate: net" in printed.getvalue()]
 
 
+def inductor_benchmark():
+    """`python MODULE -p` of a module that Inductor compiled, the way it runs and profiles itself, and the helpers that
+    profile any function."""
+    import runpy
+    from unittest import mock
+
+    from torch._dynamo.profiler import Profiler
+    from torch._functorch.benchmark_utils import compute_utilization, dump_chrome_trace
+    from torch._inductor import config, wrapper_benchmark
+    from torch._inductor.codecache import PyCodeCache
+    from torch._inductor.utils import maybe_profile, print_performance
+    config.benchmark_harness = config.cpp.enable_kernel_profile = True
+    net = torch.compile(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Softmax(1)))
+    data = torch.randn(4, 8)
+    with torch.no_grad():
+        net(data)
+        [module] = [module for module in PyCodeCache.modules if hasattr(module, "benchmark_compiled_module")]
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
+            with mock.patch.object(wrapper_benchmark, "PROFILE_PATH", os.path.join(folder, "profile.json")), \
+                    mock.patch.object(sys, "argv", [module.__file__, "-p", "--times", "2", "--repeat", "3"]):
+                runpy.run_path(module.__file__, run_name="__main__")
+            path = os.path.join(folder, "utilization.json")
+            dump_chrome_trace(net, data, path, contextlib.nullcontext(), CPU, num_runs=2, devices=["cpu"])
+            utilization = compute_utilization(path, 1.0)
+            with maybe_profile(True, activities=CPU) as prof:
+                is_timed = print_performance(lambda: net(data), times=2, repeat=2, device="cpu") > 0
+            profiler = Profiler()
+            with profiler.prof:
+                net(data)
+            files = files_in(folder)
+        total = profiler.results().total.operators
+    lines = [re.sub(r"[\d.]+ms", "TIME", line) for line in printed.getvalue().splitlines() if "Output for tabulate" in line]
+    return [table(printed.getvalue()), lines, files, utilization, is_timed, averages(prof.key_averages()), total]
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     gc.disable()  # what the tensors that it frees count for depends on when it runs

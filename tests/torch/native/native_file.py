@@ -106,6 +106,17 @@ def profiled(work, times=1, **options):
     return prof
 
 
+def distributed():
+    """Collectives and DistributedDataParallel, with the ranges of their inputs."""
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+    net(data).sum().backward()
+
+    def step():
+        net(data).sum().backward()
+        torch.distributed.all_reduce(torch.ones(3))
+    return profiled(step, record_shapes=True, with_stack=False)
+
+
 def described():
     """With metadata."""
     prof = profile(activities=CPU, custom_trace_id_callback=lambda: "my id")
@@ -166,6 +177,11 @@ def main():
     for name, make in profiles.items():
         make().export_chrome_trace(to(f"{name}.json"))
     scheduled(to)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{to('group')}", rank=0, world_size=1)
+    distributed().export_chrome_trace(to("distributed.json"))
+    torch.distributed.destroy_process_group()
+    if os.path.exists(to("group")):
+        os.remove(to("group"))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Libraries that use torch's profiler get from a native profile what they get from torch's own: accelerate's
-ProfileKwargs, the profile of a module that Inductor compiled. Only in `make test-all`, since accelerate is fetched."""
+ProfileKwargs, Inductor's profiles and benchmarks of the modules that it compiles. Only in `make test-all`, since accelerate is fetched."""
 
 import json
 import os
@@ -56,6 +56,15 @@ class Clients(unittest.TestCase):
         self.assertIn("cpu_op: Pregraph bytecode", names)
         self.assertTrue(any(name.startswith("user_annotation: ## Call CompiledFxGraph") for name in names))
         self.assertTrue(table and is_complete)
+
+
+    def test_inductors_benchmarks(self):
+        """A compiled module that runs and profiles itself, with the kernels' inputs, and the helpers around it."""
+        table, lines, files, utilization, is_timed, averages, operators = self.compare(self.transformers(),
+                                                                                       "inductor_benchmark")
+        self.assertEqual([len(lines), len(files), utilization, is_timed], [1, 2, [0, 0], True])
+        self.assertTrue(any("cpp_fused" in name for name, _ in table))
+        self.assertTrue(averages and operators)
 
 
 if __name__ == "__main__":

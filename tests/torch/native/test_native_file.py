@@ -95,7 +95,8 @@ class SideBySide(unittest.TestCase):
     maxDiff = 4000
 
     def test_operators_and_annotations(self):
-        for name in ("train", "alone", "values", "ranges", "ranges_alone", "fails", "described", "cycle_1", "cycle_2"):
+        for name in ("train", "alone", "values", "ranges", "ranges_alone", "fails", "described", "cycle_1", "cycle_2",
+                     "distributed"):
             with self.subTest(name):
                 theirs, own = (rows(on_main(of(kind[name], *OPERATORS))) for kind in (stock, ours))
                 self.assertEqual(theirs, own)
@@ -113,6 +114,11 @@ class SideBySide(unittest.TestCase):
         for name in ("with an argument", "a kernel", "an annotation"):
             self.assertEqual(without[name].keys() - NUMBERED, {"Record function id"})
 
+    def test_collectives(self):
+        found = {event["name"]: event["args"] for event in of(ours["distributed"], *OPERATORS)}
+        self.assertEqual(found["gloo:all_reduce"]["Input Dims"], [[3]])
+        self.assertEqual(ours["distributed"]["distributedInfo"], stock["distributed"]["distributedInfo"])
+
     def test_nesting(self):
         for name in ("train", "alone", "fails"):
             theirs, own = (around(on_main(of(kind[name], *OPERATORS))) for kind in (stock, ours))
@@ -127,7 +133,8 @@ class SideBySide(unittest.TestCase):
                 self.assertEqual(own, list(range(own[0], own[0] + len(own))))
                 self.assertTrue(seen.isdisjoint(own))  # of other profiles of the process
                 seen.update(own)
-                if name in stock and name != "threads":  # torch goes on with the numbers of the last profile
+                # torch goes on with the numbers of the last profile, and has others for each thread
+                if name in stock and name not in ("threads", "distributed"):
                     theirs = [event["args"]["External id"] for event in of(stock[name], *OPERATORS)]
                     self.assertEqual(own, [number - theirs[0] + own[0] for number in theirs])
                 indices = [event["args"]["Ev Idx"] for event in trace["traceEvents"]

@@ -16,6 +16,7 @@ if not os.environ.get("KPT_STAND_IN_CUPTI"):
     print("skipped: GPU activities were not built")
     raise SystemExit(77)
 import played
+import support
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -49,15 +50,19 @@ def step():
     launch()
 
 
-def exported(**options):
+def profiled(work, **options):
     with mock.patch.object(torch.cuda, "is_available", lambda: True), \
             mock.patch.object(torch.cuda, "synchronize", lambda: None), \
-            mock.patch.object(torch.autograd.profiler, "_supported_activities", lambda: set(BOTH)), \
-            tempfile.TemporaryDirectory() as folder:
+            mock.patch.object(torch.autograd.profiler, "_supported_activities", lambda: set(BOTH)):
         with profile(activities=BOTH, **options) as prof:
-            step()
+            work()
+    return prof
+
+
+def exported(**options):
+    with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
-        prof.export_chrome_trace(path)
+        profiled(step, **options).export_chrome_trace(path)
         with open(path, encoding="utf-8") as file:
             return json.load(file)
 
@@ -132,6 +137,38 @@ class Gpu(unittest.TestCase):
     def test_arrows_of_autograd(self):
         ends = [event for event in self.trace["traceEvents"] if event.get("cat") == "fwdbwd"]
         self.assertEqual(sorted(event["ph"] for event in ends), ["f", "f", "s", "s"])
+
+
+@unittest.skipIf(support.torch_version() < (2, 13), "this torch's Inductor reads other events")
+class Inductor(unittest.TestCase):
+    """What Inductor reads in the events of a profile when it benchmarks a function: the time of its kernels alone."""
+
+    @classmethod
+    def setUpClass(cls):
+        kpytrace.torch.install("native")
+
+    def test_benchmarks(self):
+        from torch._inductor import utils
+        from torch._inductor.runtime import benchmarking
+
+        def benchmark():
+            for name in (utils._DO_BENCH_PROFILE_EVENT_NAME, benchmarking._CALLABLE_PROFILE_EVENT_NAME):
+                for _ in range(3):
+                    torch.ops.played.launch(data)  # clears the cache
+                    with record_function(name):
+                        torch.ops.played.launch(data)
+                        torch.ops.played.launch(data)
+        data = torch.ones(2)
+        for _ in range(1000):
+            launch()  # so that no launch has the number of an operator: Inductor takes one for the other
+        prof = profiled(benchmark)
+        events, cuda = prof.profiler.kineto_results.events(), torch.autograd.DeviceType.CUDA
+        times = [event.duration_ns() for event in events if event.activity_type() == "kernel"]
+        self.assertEqual(len(times), 18)
+        us = sum(times) / 3 / 1000  # a third of the kernels are in each of the two benchmarks
+        self.assertGreater(us, 0)
+        self.assertAlmostEqual(utils._get_do_bench_profile_result(events, prof.events(), 3, cuda), us / 1000 / 3)
+        self.assertAlmostEqual(benchmarking._get_callable_device_kernel_time_us(events, prof.events(), 3, cuda), us)
 
 
 if __name__ == "__main__":

@@ -20,12 +20,11 @@ if not FOLDER:
     print("skipped: KPYTRACE_TORCHS_TESTS names no folder with torch's tests")
     raise SystemExit(77)
 RUNNER = str(pathlib.Path(__file__).with_name("torchs_tests.py"))
-# What needs the event tree, what reads inputs and keywords of annotations, and what counts calls that are in parts.
+# What needs the event tree, and what counts calls that are in parts.
 NAMED = re.compile(r"""
     TestTorchTidyProfiler\. | TestProfilerTree\. |
     TestExperimentalUtils\.test_(profiler_\w*pattern | utils_compute_) |
-    TestProfiler\.test_(source_multithreaded_ | record_function_fast | profiler_op_event_kwargs | cpu_annotation_overlap) |
-    TestRecordFunction\.test_record_function$""", re.VERBOSE)
+    TestProfiler\.test_(source_multithreaded_ | cpu_annotation_overlap)""", re.VERBOSE)
 FILES = ("execution_trace", "kineto", "memory_profiler", "profiler", "profiler_tree", "python_tracer", "record_function",
          "torch_tidy")
 
