@@ -54,7 +54,9 @@ def _print_facts(found: dict[str, Any]) -> None:
 
 
 def _print(path: str, found: dict[str, Any]) -> None:
-    print(f"{shown(path)}: {found['calls']:,} calls of {found['threads']:,} threads in {amount(found['duration_ns'])}")
+    threads = found["threads"]
+    print(f"{shown(path)}: {found['calls']:,} calls of {threads:,} thread{'s' * (threads != 1)} in "
+          f"{amount(found['duration_ns'])}")
     if found["own"]:
         _print_facts(found)
     findings = found["findings"]
