@@ -61,7 +61,7 @@ int kpti_import_add_call(kpti_import_tracks *tracks, kpti_import_track *track, i
     return add(tracks, track, start_ns, start_ns + duration_ns, name) != NULL;
 }
 
-/* A point is told from a call by its end, which is before its start. */
+/* A point differs from a call by its end, which is before its start. */
 int kpti_import_add_point(kpti_import_tracks *tracks, kpti_import_track *track, int64_t ns,
                           uint32_t note)
 {

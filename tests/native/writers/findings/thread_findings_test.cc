@@ -149,7 +149,7 @@ class IdleThreads : public Findings
         t.leave(thread, to - 10);
         t.leave(thread, to);
     }
-    /* A thread that waits until ITEMS items come, and is told to end. */
+    /* A thread that waits for ITEMS items and ends then. */
     void thread(int items)
     {
         const uint32_t number = t.thread("worker-" + std::to_string(next++));
