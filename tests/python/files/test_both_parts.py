@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import sys
 import unittest
@@ -66,6 +67,20 @@ class Golden(Both):
         self.assertEqual(done.returncode, 0, done.stderr)
         page = (self.folder / "page.html").read_text("utf-8")
         self.assertEqual((page.count('data-kind="trace"'), page.count('data-kind="memory"')), (2, 1))
+
+    def test_a_redacted_page_has_no_paths_in_either_part(self):
+        from kpytrace._files.page_sections import Content, sections
+
+        found = []
+        for options in ((), ("--redact",)):
+            page = self.folder / "page.html"
+            done = kpytrace_command("report", "-q", *options, self.path, "-o", page)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            written = page.read_bytes()
+            begin = re.search(rb'<script [^>]*class="section"', written).start()
+            parts = [Content(*each) for each in sections(written[begin:])]
+            found.append({part.kind: any(file.startswith("/") for file in part.files()) for part in parts})
+        self.assertEqual(found, [{"trace": True, "memory": True}, {"trace": False, "memory": False}])
 
     def test_a_damaged_file(self):
         whole = self.path.read_bytes()
